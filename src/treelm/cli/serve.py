@@ -29,9 +29,7 @@ def serve(
             show_default="the usual ready models that are installed",
         ),
     ] = None,
-    offer: Annotated[
-        list[str] | None, Parameter(metavar="MODEL", consume_multiple=False)
-    ] = None,
+    offer: Annotated[list[str] | None, Parameter(metavar="MODEL", consume_multiple=False)] = None,
     ready: bool = True,
     host: Annotated[str, Parameter(metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, between(0, 65535)] = 8700,

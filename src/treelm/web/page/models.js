@@ -53,7 +53,7 @@ export function modelList(models, load) {
   return models.map((model) => {
     const size = [
       model.words === null ? null : `${model.words.toLocaleString("en")} words`,
-      model.megabytes === null ? null : `${model.megabytes} MB`,
+      model.megabytes ? `${model.megabytes} MB` : null,
       model.package,
     ].filter(Boolean).join(", ");
     const does = model.tasks.map((task) => SHOWN[task] ?? task).join(", ");

@@ -116,7 +116,7 @@ function writeModels() {
   $("model").replaceChildren(...able(state.view).map((model) => el("option", { value: model.name, selected: model.name === one },
     `${model.name} (${[model.system.replaceAll("_", "-"), badge(model)].filter(Boolean).join(", ")})`)));
   $("models-help").textContent = models.all().some((model) => model.state === "offered")
-    ? "A model that is not loaded is loaded when you choose it and ask, or here." : "Each can be chosen in the views that it is for.";
+    ? "A model that is not loaded yet is loaded as soon as a question needs it. You can do that here, too." : "Each can be chosen in the views that it is for.";
   $("all-models").replaceChildren(...modelList(models.all(), models.load));
   if (focused) {
     const same = [...focused.querySelectorAll("input, button")].find((each) => (each.dataset.load ?? each.value) === at);
@@ -348,12 +348,12 @@ addEventListener("hashchange", () => {
 function restore() {
   state = fromHash(location.hash);
   const answered = state.answered;
+  const names = models.all().map((model) => model.name);
+  const strange = [...state.models, ...Object.values(state.model)].filter((name) => !names.includes(name));
   writeControls();
   $("results").replaceChildren();
   if (answered) show();
   else welcome();
-  const names = models.all().map((model) => model.name);
-  const strange = [...state.models, ...Object.values(state.model)].filter((name) => !names.includes(name));
   if (strange.length) fail(`This link asks for ${[...new Set(strange)].join(", ")}, which this server does not have. Others answer instead.`);
 }
 

@@ -44,7 +44,7 @@ export function trees(answer) {
     const chance = tree.posterior === null ? "" : `Probability ${percent(tree.posterior)}, given the words`;
     const tsv = [["label", "start", "end", "probability", "words"],
       ...tree.brackets.map((b) => [b.label, b.start, b.end, b.probability, span(b)])];
-    return el("article", {},
+    const card = el("article", {},
       heading(answer.trees.length > 1 ? `Tree ${place + 1}` : "Best tree"),
       place ? changes(answer.trees[0].brackets, tree.brackets, span) : null,
       tree.svg ? picture(tree.svg) : null,
@@ -52,6 +52,9 @@ export function trees(answer) {
         exports({ name: `tree-${place + 1}`, svg: tree.svg, tsv, latex: tree.latex })),
       details("Brackets as text", el("p", {}, el("code", { class: "brackets" }, tree.tree))),
       details("Probabilities of brackets as a table", table("Brackets and their probabilities, given the words", ["label", "words", "probability"], rows)));
+    const drawn = card.querySelector(".picture svg");
+    if (drawn) card.style.setProperty("--width", drawn.style.getPropertyValue("--width"));
+    return card;
   });
   if (!shown.length) return [notes(answer.notes), el("p", {}, "There is no tree.")];
   return [notes(answer.notes), el("div", { class: "side" }, ...shown)];
@@ -202,10 +205,9 @@ export function judge(answer) {
     return el("article", {},
       el("p", { class: "verdict" }, el("strong", { class: verdict.label }, verdict.label), ` · ${margin} · probability of good ${percent(verdict.probability)}`),
       el("p", { class: "sentence" }, verdict.words.join(" ")),
-      verdict.svg ? picture(verdict.svg) : null,
+      el("div", { class: "beside" }, verdict.svg ? picture(verdict.svg) : null, el("div", {}, ...pieces(verdict))),
       el("div", { class: "under" }, el("p", { class: "help" }, verdict.svg ? `Beside a label, what is below it adds to the margin: green speaks for the sentence, red against it.${elsewhere(verdict)}` : ""),
-        exports({ name: `verdict-${place + 1}`, svg: verdict.svg, tsv: verdict.pieces.length ? tsv : null })),
-      ...pieces(verdict));
+        exports({ name: `verdict-${place + 1}`, svg: verdict.svg, tsv: verdict.pieces.length ? tsv : null })));
   });
   return [notes(answer.notes), ...shown];
 }
@@ -222,7 +224,7 @@ function pieces(verdict) {
   const head = ["piece", "adds to the margin"];
   const first = table("The pieces that decided, the heaviest first", head, rows(verdict.pieces.slice(0, PIECES_SHOWN)));
   const rest = verdict.pieces.slice(PIECES_SHOWN);
-  return [first, rest.length ? details(`${rest.length} more pieces`, table("Lighter pieces", head, rows(rest))) : null];
+  return rest.length ? [first, details(`${rest.length} more pieces`, table("Lighter pieces", head, rows(rest)))] : [first];
 }
 
 function weighedCell(weight, largest) {
