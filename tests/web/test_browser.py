@@ -286,9 +286,7 @@ def test_a_view_whose_model_is_not_loaded_loads_it(lazy: Page) -> None:
     assert lazy.problems == []
 
 
-def test_a_model_that_cannot_be_loaded_is_said(
-    lazy: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_cannot_be_loaded_is_said(lazy: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> LanguageModel:
         raise ModelFileError("/secret/place is damaged", code="E_CHECKSUM")
 
@@ -366,6 +364,23 @@ def test_everything_is_exported(opened: Page) -> None:
     assert rows[0].split("\t")[:2] == ["word", "hhmm"]
     assert len(rows) == 8
     assert saved(page, first.get_by_text("LaTeX")).startswith(rb"\begin{tabular}")
+    page = opened.answered("judge")
+    first = page.locator(".exports").first
+    assert saved(page, first.get_by_text("SVG")).startswith(b"<svg")
+    assert saved(page, first.get_by_text("TSV")).startswith(b"piece\tweight")
+    assert saved(page, first.get_by_text("LaTeX")).startswith(rb"\begin{forest}")
+    page = opened.answered("states")
+    first = page.locator(".exports").first
+    assert saved(page, first.get_by_text("LaTeX")).startswith(rb"\begin{tabular}{lrrr}")
+    page = opened.answered("compare")
+    assert saved(page, page.locator(".exports").first.get_by_text("PNG")).startswith(b"\x89PNG")
+    page = opened.answered("sample", **{"m.sample": "pcfg"})
+    page.locator(".samples summary").first.click()
+    first = page.locator(".samples .exports").first
+    assert saved(page, first.get_by_text("SVG")).startswith(b"<svg")
+    last = page.locator(".exports").last
+    assert saved(page, last.get_by_text("LaTeX")).startswith(rb"\begin{enumerate}")
+    assert saved(page, last.get_by_text("TSV")).startswith(b"sentence\tlog_prob")
 
 
 def test_markup_in_the_text_stays_text(opened: Page) -> None:

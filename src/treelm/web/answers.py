@@ -166,6 +166,7 @@ class StatesAnswer(Answer):
     """What signs in the trees mean."""
     notes: list[str]
     svg: str | None = None
+    latex: str | None = None
 
 
 class PairAnswer(Answer):
@@ -219,6 +220,7 @@ class Verdict(Answer):
     elsewhere: float | None = None
     """What belongs to no node of the tree in the picture and adds to the margin."""
     svg: str | None = None
+    latex: str | None = None
 
 
 class JudgeAnswer(Answer):
@@ -236,6 +238,8 @@ class SampledSentence(Answer):
     log_prob: float | None
     complete: bool
     tree: str | None
+    svg: str | None = None
+    latex: str | None = None
 
 
 class SampleAnswer(Answer):
@@ -244,6 +248,7 @@ class SampleAnswer(Answer):
     model: str
     seed: int
     sentences: list[SampledSentence]
+    latex: str | None = None
 
 
 class ErrorAnswer(Answer):

@@ -85,6 +85,8 @@ class SampleQuestion(BaseModel):
     """Gives the same sentences again; without one there is a new one, which the answer says."""
     max_words: Annotated[int, Field(ge=1, le=200)] = 40
     """A longer sentence is cut, or replaced where it has a tree."""
+    formats: Annotated[list[Format], Field(max_length=2)] = []
+    """What to draw besides the words: their trees, if the model has any, and a list."""
 
 
 class LoadQuestion(BaseModel):

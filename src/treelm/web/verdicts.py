@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.abilities import (
     ExplainsDecisions,
@@ -13,11 +15,13 @@ from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.model import LanguageModel
 from treelm.seeds import given_or_fresh
 from treelm.tasks.sample import sample_sentences
-from treelm.view.weighted_tree import draw_weighted_tree
+from treelm.view.latex import draw_latex, escape_latex
+from treelm.view.svg import draw_svg
+from treelm.view.weighted_tree import draw_weighted_tree, with_weights
 from treelm.web.answers import JudgeAnswer, Piece, SampleAnswer, SampledSentence, Verdict
 from treelm.web.limits import ServerLimits
 from treelm.web.offered_models import OfferedModels
-from treelm.web.questions import JudgeQuestion, SampleQuestion
+from treelm.web.questions import Format, JudgeQuestion, SampleQuestion
 from treelm.web.refusals import Refusal
 from treelm.web.surprisal import MOST_DRAWN, finite, unknown_notes
 from treelm.web.texts import Sentence, read_text
@@ -41,8 +45,8 @@ def answer_judge(
     verdicts = []
     for place, words in enumerate(text):
         ticket.check()
-        drawn = "svg" in question.formats and place < MOST_DRAWN
-        verdicts.append(_verdict(model, words, drawn=drawn))
+        drawn = question.formats if place < MOST_DRAWN else ()
+        verdicts.append(_verdict(model, words, drawn))
     notes = unknown_notes(text, [(name, model)], question)
     if isinstance(model, Classifier) and not model.calibration.is_calibrated:
         notes.append(
@@ -54,9 +58,14 @@ def answer_judge(
     return JudgeAnswer(model=name, verdicts=verdicts, notes=notes)
 
 
-def _verdict(model: LanguageModel, words: Sentence, *, drawn: bool) -> Verdict:
+def _verdict(model: LanguageModel, words: Sentence, formats: Sequence[Format]) -> Verdict:
     label, margin, probability = model.classify(words)
-    behind = _tree_behind(model, words) if drawn else None
+    behind = _tree_behind(model, words) if formats else None
+    svg = latex = None
+    if behind is not None and "svg" in formats:
+        svg = draw_weighted_tree(behind.tree, behind.weights)
+    if behind is not None and "latex" in formats:
+        latex = draw_latex(with_weights(behind.tree, behind.weights))
     return Verdict(
         words=list(words),
         label=label,
@@ -64,7 +73,8 @@ def _verdict(model: LanguageModel, words: Sentence, *, drawn: bool) -> Verdict:
         probability=probability,
         pieces=_pieces(model, words) if finite(margin) is not None else [],
         elsewhere=None if behind is None else behind.elsewhere,
-        svg=None if behind is None else draw_weighted_tree(behind.tree, behind.weights),
+        svg=svg,
+        latex=latex,
     )
 
 
@@ -108,6 +118,24 @@ def answer_sample(
                 log_prob=finite(sample.log_prob),
                 complete=sample.complete,
                 tree=None if sample.tree is None else str(sample.tree),
+                svg=draw_svg(sample.tree) if sample.tree and "svg" in question.formats else None,
+                latex=(
+                    draw_latex(sample.tree) if sample.tree and "latex" in question.formats else None
+                ),
             )
         )
-    return SampleAnswer(model=name, seed=seed, sentences=found)
+    latex = sentence_list(each.words for each in found) if "latex" in question.formats else None
+    return SampleAnswer(model=name, seed=seed, sentences=found, latex=latex)
+
+
+def sentence_list(sentences: Iterable[Sequence[str]]) -> str:
+    r"""Return sentences as a numbered list of LaTeX.
+
+    Examples:
+        >>> print(sentence_list([["50", "%", "fell"]]))
+        \begin{enumerate}
+        \item 50 \% fell
+        \end{enumerate}
+    """
+    items = [rf"\item {' '.join(map(escape_latex, words))}" for words in sentences]
+    return "\n".join([r"\begin{enumerate}", *items, r"\end{enumerate}"])

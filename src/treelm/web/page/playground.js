@@ -156,7 +156,7 @@ function question() {
     case "states": return { ...shared, text: state.text, model, k: state.k.states };
     case "compare": return { ...shared, first: state.text, second: state.second, models: chosenModels() };
     case "judge": return { ...shared, text: state.text, model };
-    default: return { model, count: state.count, max_words: state.maxWords, ...(state.seed === null ? {} : { seed: state.seed }) };
+    default: return { model, formats: ["svg", "latex"], count: state.count, max_words: state.maxWords, ...(state.seed === null ? {} : { seed: state.seed }) };
   }
 }
 

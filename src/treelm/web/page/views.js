@@ -141,7 +141,7 @@ export function states(answer, word, moved) {
     el("div", { class: "slider" }, back, slider, on, play),
     here,
     el("div", { class: "under" }, el("p", { class: "help" }, `${answer.legend} A/B: an A that still lacks a B; “;” separates constituents, the outermost first; @…: part of a phrase that binarization made.`),
-      exports({ name: "parser-states", svg: answer.svg, tsv }))];
+      exports({ name: "parser-states", svg: answer.svg, tsv, latex: answer.latex }))];
 }
 
 function step(found) {
@@ -207,7 +207,7 @@ export function judge(answer) {
       el("p", { class: "sentence" }, verdict.words.join(" ")),
       el("div", { class: "beside" }, verdict.svg ? picture(verdict.svg) : null, el("div", {}, ...pieces(verdict))),
       el("div", { class: "under" }, el("p", { class: "help" }, verdict.svg ? `Beside a label, what is below it adds to the margin: green speaks for the sentence, red against it.${elsewhere(verdict)}` : ""),
-        exports({ name: `verdict-${place + 1}`, svg: verdict.svg, tsv: verdict.pieces.length ? tsv : null })));
+        exports({ name: `verdict-${place + 1}`, svg: verdict.svg, tsv: verdict.pieces.length ? tsv : null, latex: verdict.latex })));
   });
   return [notes(answer.notes), ...shown];
 }
@@ -243,10 +243,11 @@ export function sample(answer, use) {
   return [
     notes(classes ? ["UNK… stands for a word that the model does not know; what follows says how such words are spelled, such as -s or -CAPS."] : []),
     el("p", { class: "help" }, `Sampled from ${answer.model} with seed ${answer.seed}, which gives the same again; an empty field gives new ones.`),
-    el("ol", { class: "samples" }, ...answer.sentences.map((each) => el("li", {},
+    el("ol", { class: "samples" }, ...answer.sentences.map((each, place) => el("li", {},
       el("span", {}, each.words.join(" ") || "(no words)", each.complete ? "" : " … (cut)"),
       each.words.length ? el("button", { type: "button", class: "small", onclick: () => use(each.words.join(" ")), "aria-label": `Look at it: ${each.words.join(" ")}` }, "Look at it") : null,
-      each.tree ? details("Tree", el("code", { class: "brackets" }, each.tree)) : null))),
-    el("div", { class: "under" }, el("span"), exports({ name: "samples", tsv })),
+      each.tree ? details("Tree", each.svg ? picture(each.svg) : null,
+        el("p", {}, el("code", { class: "brackets" }, each.tree)), exports({ name: `sample-${place + 1}`, svg: each.svg, latex: each.latex })) : null))),
+    el("div", { class: "under" }, el("span"), exports({ name: "samples", tsv, latex: answer.latex })),
   ];
 }
