@@ -30,7 +30,7 @@ def serve(
         ),
     ] = None,
     offer: Annotated[list[str] | None, Parameter(metavar="MODEL", consume_multiple=False)] = None,
-    ready: bool = True,
+    no_ready: bool = False,
     host: Annotated[str, Parameter(metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, between(0, 65535)] = 8700,
     allowed_host: Annotated[
@@ -57,8 +57,8 @@ def serve(
     Args:
         offer: Model folder, or the name of a ready model, that is loaded when somebody asks for it;
             once for each.
-        ready: Offer all other ready models that are installed, to be loaded when somebody asks for
-            them.
+        no_ready: Offer no other ready models; without this, those that are installed are loaded
+            when somebody asks for them.
         host: Address to listen at; 0.0.0.0 lets other machines ask too.
         port: Port to listen at; 0 takes a free one.
         allowed_host: Name by which the server may be called, such as that of a proxy before it;
@@ -84,7 +84,7 @@ def serve(
         words=max_words,
         body_bytes=max_bytes,
     )
-    models = OfferedModels.opened(model or [], offer or [], ready=ready)
+    models = OfferedModels.opened(model or [], offer or [], ready=not no_ready)
     server = PlaygroundServer(
         models, limits, host=host, port=port, hosts=tuple(allowed_host or ()), log=log
     )
