@@ -24,12 +24,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-#: 25 words, the full stop included; each round begins with another name.
+#: 25 words, the full stop included; ten rounds of a question ask ten sentences of their own, so
+#: that no model remembers them.
 SENTENCE = (
-    "{name} said that the small committee which met in the old town early last week had decided to "
+    "{name} said that the small {noun} which met in the old town early last week had decided to "
     "close the bridge near the market ."
 )
 NAMES = ("John", "Mary", "Peter", "Anna", "Paul", "Susan", "George", "Helen", "Robert", "Alice")
+NOUNS = ("committee", "family", "company", "council", "group", "party", "club")
 QUESTIONS: dict[str, tuple[str, dict[str, object]]] = {
     "en-hhmm surprisal": ("surprisal", {"models": ["en-hhmm"], "formats": ["svg", "latex"]}),
     "en-hhmm states": ("states", {"model": "en-hhmm", "formats": ["svg", "latex"]}),
@@ -40,7 +42,8 @@ QUESTIONS: dict[str, tuple[str, dict[str, object]]] = {
 
 def text(place: int) -> str:
     """Return a sentence of 25 words."""
-    return SENTENCE.format(name=NAMES[place % len(NAMES)])
+    noun = NOUNS[place // len(NAMES) % len(NOUNS)]
+    return SENTENCE.format(name=NAMES[place % len(NAMES)], noun=noun)
 
 
 def processor_seconds(pid: int) -> float:
@@ -89,7 +92,8 @@ def on_the_page(port: int, rounds: int) -> dict[str, dict[str, float]]:
                 ("surprisal", "m", "en-hhmm"),
                 ("trees", "m.trees", "en-parser"),
             ):
-                asked = urlencode({"v": view, "t": text(place), "z": 1, key: model, "a": 1})
+                shown_text = text(len(NAMES) * len(QUESTIONS) + place)
+                asked = urlencode({"v": view, "t": shown_text, "z": 1, key: model, "a": 1})
                 page.goto("about:blank")
                 page.goto(f"{address}#{asked}")
                 expect(page.locator("#status")).to_contain_text("Answered in", timeout=60_000)
@@ -114,21 +118,29 @@ def _entry(page: Any, kind: str, name: str) -> float:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-m", "--model", action="append", default=[], help="instead of ready ones")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--no-browser", action="store_true", help="ask over HTTP alone")
     options = parser.parse_args()
-    command = [sys.executable, "-m", "treelm", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "treelm", "serve", "--no-ready", "--port", "0"]
+    for folder in options.model:
+        command += ["-m", folder]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None
-            address = re.search(r":(\d+)/", server.stderr.readline())
-            if not address:
+            said = re.search(r"serving (.+) at http://[^:]+:(\d+)/", server.stderr.readline())
+            if not said:
                 raise SystemExit("the server did not start")
-            port = int(address[1])
+            models, port = said[1].split(", "), int(said[2])
             found: dict[str, Any] = {"load before": os.getloadavg()[0]}
-            for label, (name, question) in QUESTIONS.items():
+            for number, (label, (name, question)) in enumerate(QUESTIONS.items()):
+                if label.split()[0] not in models:
+                    continue
                 before = processor_seconds(server.pid)
-                taken = [over_http(port, name, question, place) for place in range(options.rounds)]
+                taken = [
+                    over_http(port, name, question, len(NAMES) * number + place)
+                    for place in range(options.rounds)
+                ]
                 used = 1000 * (processor_seconds(server.pid) - before) / options.rounds
                 found[label] = {**summary(taken), "processor": round(used)}
             if not options.no_browser:
