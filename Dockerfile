@@ -11,6 +11,6 @@ RUN useradd --system --no-create-home treelm
 USER treelm
 ENV PYTHONDONTWRITEBYTECODE=1
 EXPOSE 8700
-HEALTHCHECK --interval=30s --timeout=5s CMD ["/opt/treelm/bin/python", "-c", \
+HEALTHCHECK --start-period=30s --interval=30s --timeout=5s CMD ["/opt/treelm/bin/python", "-c", \
     "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8700/api/health', timeout=4)"]
 ENTRYPOINT ["/opt/treelm/bin/treelm", "serve", "--host", "0.0.0.0"]

@@ -226,7 +226,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="threads of the server")
     parser.add_argument("--hostile", action="store_true", help="eight clients more, hostile ones")
     options = parser.parse_args()
-    command = [sys.executable, "-m", "treelm", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "treelm", "serve", "--no-ready", "--port", "0"]
     command += ["--threads", str(options.threads)]
     for folder in options.model:
         command += ["-m", folder]

@@ -207,6 +207,18 @@ def test_scaling_benchmark_compares_many_workers_with_one_process(tmp_path: Path
     assert printed.count("counting\t") == 3
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="time is read from /proc")
+def test_page_benchmark_times_the_models_there_are(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("uvicorn")
+    trees = treelm.TreeCorpus((sample_path(),))
+    treelm.train("hhmm", trees, beam_width=50).save(tmp_path / "en-hhmm")
+    options = ("-m", tmp_path / "en-hhmm", "--rounds", "2", "--no-browser")
+    found = json.loads(run_script(SCRIPT.with_name("page.py"), *options))
+    assert set(found) == {"load before", "en-hhmm surprisal", "en-hhmm states", "load after"}
+    assert 0 < found["en-hhmm states"]["median"] <= found["en-hhmm states"]["longest"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_serve_benchmark_counts_every_answer(tmp_path: Path) -> None:
     pytest.importorskip("fastapi")

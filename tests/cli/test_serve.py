@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_signal_stops_the_server_quietly(number: int, folder: Path) -> None:
     pytest.importorskip("fastapi")
     pytest.importorskip("uvicorn")
+    further = folder.with_name("snow")
+    if not further.exists():
+        shutil.copytree(folder, further)
     command = [sys.executable, "-m", "treelm", "serve", "-m", str(folder), "--port", "0"]
+    command += ["--offer", str(further), "--no-ready"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stderr is not None
         said = server.stderr.readline().decode()
@@ -36,7 +41,8 @@ def test_a_signal_stops_the_server_quietly(number: int, folder: Path) -> None:
         assert address, said
         with urllib.request.urlopen(f"{address[1]}api/models", timeout=60) as answer:
             found = json.load(answer)
-        assert [model["name"] for model in found["models"]] == ["rain"]
+        states = [(model["name"], model["state"]) for model in found["models"]]
+        assert states == [("rain", "ready"), ("snow", "offered")]
         assert str(folder.parent) not in json.dumps(found)
         os.kill(server.pid, number)
         out, err = server.communicate(timeout=60)

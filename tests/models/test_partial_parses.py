@@ -15,6 +15,8 @@ from treelm.corpus.lengths import TooLongSentence
 from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import UnsupportedTask, UsageError
 from treelm.models.hhmm.model import HhmmModel
+from treelm.models.hhmm.shared_histories import SharedHistories
+from treelm.models.hhmm.viterbi import ROOT, WITHIN, restore
 from treelm.models.interface.partial_parses import OPEN, PartialParses
 from treelm.trees.tree import Tree
 
@@ -262,3 +264,52 @@ def test_partial_parses_of_a_mixture_are_those_of_its_parser(trained: HhmmModel)
     assert treelm.partial_parses(mixture, "The ferry left .") == treelm.partial_parses(
         trained, "The ferry left ."
     )
+
+
+def slow_tree(model: HhmmModel, moves: list[list[int]], words: list[str], *, whole: bool) -> Tree:
+    """The tree of a derivation, built from its first word and restored at the end."""
+    symbols, pipeline = model.tables.rules.symbols, model.config.pipeline()
+    stack: list[tuple[str, list[tuple[str, Tree]]]] = []
+
+    def completed(spine: list[tuple[str, Tree]], last: Tree) -> Tree:
+        for label, left in reversed(spine):
+            last = Tree(label, [left, last])
+        return last
+
+    done = Tree(symbols[moves[0][3]], words[0])
+    for (kind, parent, awaited, tag), word in zip(moves[1:], words[1:], strict=True):
+        spine = [] if kind == WITHIN else stack.pop()[1]
+        spine = [*spine, (symbols[parent], done)]
+        done = Tree(symbols[tag], word)
+        if awaited == tag:
+            done = completed(spine, done)
+        else:
+            stack.append((symbols[awaited], spine))
+    if whole:
+        return restore(Tree(ROOT, [done]), pipeline)
+    for awaited_label, spine in reversed(stack):
+        done = completed(spine, Tree(awaited_label, [Tree(OPEN, [done])]))
+    return restore(Tree(ROOT, [Tree(OPEN, [done])]), pipeline)
+
+
+@pytest.mark.parametrize("sentence", ["The old ferry left the harbour .", "zyx fell", "rain"])
+def test_trees_that_share_their_beginnings_are_those_built_one_by_one(
+    trained: HhmmModel, sentence: str
+) -> None:
+    words = sentence.split()
+    read = [trained.read_word(word, first=place == 0) for place, word in enumerate(words)]
+    found, ends = trained._search.partial_parses(read, 64)
+    histories = SharedHistories(words, trained.tables.rules.symbols, trained.config.pipeline())
+    seen = 0
+    for end, rows in enumerate([*found, ends], start=1):
+        whole = end > len(words)
+        for _, first, moves, ids, _, _ in rows:
+            given = words[first : min(end, len(words))]
+            fast = histories.tree(moves.tolist(), ids.tolist(), first, whole=whole)
+            slow = slow_tree(trained, moves.tolist(), given, whole=whole)
+            assert fast == slow
+            assert [node.head for node in fast.preorder()] == [
+                node.head for node in slow.preorder()
+            ]
+            seen += 1
+    assert seen > len(words)

@@ -22,7 +22,7 @@ from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import length_class, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
 from treelm.models.tree_features.model import TreeFeaturesModel
-from treelm.models.tree_features.rerank import rerank_features
+from treelm.models.tree_features.rerank import placed_features, rerank_features
 from treelm.models.tree_features.train import train_tree_features
 from treelm.trees.heads import find_heads
 from treelm.trees.tree import Tree
@@ -70,6 +70,30 @@ def test_rerank_features_of_a_tree() -> None:
         "log-prob-length -5 6-10": 1,
     }
     assert {name: counts[name] for name in expected} == expected
+
+
+def test_features_stand_at_the_smallest_part_of_the_tree_they_are_about() -> None:
+    tree = find_heads(SENTENCE)
+    nodes = list(tree.preorder())
+    placed = [(str(nodes[number].label), name) for number, name in placed_features(tree)]
+    expected = [
+        ("NP", "rule NP -> DT NN"),
+        ("DT", "word the"),
+        ("NP", "parallel 0 True"),
+        ("DT", "tags-2 [ DT"),
+        ("NP", "tags-2 DT NN"),
+        ("NP", "www [ the dog"),
+        ("S", "joint NN NP / S / VBZ VP"),
+        ("VP", "ww sees cats"),
+        ("S", "ww dogs ."),
+        (".", "ww . ]"),
+        ("DT", "heads DT NN VBZ"),
+    ]
+    assert set(expected) <= set(placed)
+    # All but what is about the sentence as a whole.
+    counted = rerank_features(tree)
+    whole = Counter({name: counted[name] for name in ("right-branch", "off-right-branch")})
+    assert Counter(name for _, name in placed) == counted - whole
 
 
 def test_a_chance_that_is_not_known_is_no_feature() -> None:
@@ -217,14 +241,18 @@ def test_training_tells_sentences_apart(
     assert again.margins(given, threads=2).tolist() == margins
     assert again.margins([(), *given[:2], ()]).tolist() == [-np.inf, *margins[:2], -np.inf]
     assert pickle.loads(pickle.dumps(again)).margins(given).tolist() == margins
-    if features == "cfg":
+    if features != "tsg":
         explained = again.explain(given[0])
         assert explained is not None
-        rules = sum(explained.weights)
-        length = again.weight_of(ScoredTree(explained.tree, 0.0, 0.0)).get(
-            length_class(len(given[0])), 0.0
-        )
-        assert rules + length + again.offset == pytest.approx(again.decision(given[0]))
+        assert explained.elsewhere is not None
+        assert len(explained.weights) == len(list(explained.tree.preorder()))
+        whole = sum(explained.weights) + explained.elsewhere
+        assert whole == pytest.approx(again.decision(given[0]))
+        if features == "cfg":
+            length = again.weight_of(ScoredTree(explained.tree, 0.0, 0.0)).get(
+                length_class(len(given[0])), 0.0
+            )
+            assert explained.elsewhere == pytest.approx(length + again.offset)
     else:
         with pytest.raises(UnsupportedTask):
             again.explain(given[0])

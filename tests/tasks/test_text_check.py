@@ -76,3 +76,11 @@ def test_only_the_first_sentences_are_looked_at_and_all_are_counted() -> None:
     list(check.watch(["the ferry left ."] * LOOKED_AT + ["The ferry left."] * LOOKED_AT))
     assert (check.words, check.unknown) == (7 * LOOKED_AT, LOOKED_AT)
     assert len(list(check.messages())) == 1
+
+
+def test_abbreviations_are_no_sign_of_text_that_is_not_tokenized() -> None:
+    check = TextCheck(Vocabulary.from_counts({"Dr": 3, "left": 3, ".": 3}))
+    check.add_sentences([("Dr.", "left", ".")])
+    assert not any("looks untokenized" in message for message in check.messages())
+    check.add_sentences([("Dr.", "left.")])
+    assert any("looks untokenized" in message for message in check.messages())

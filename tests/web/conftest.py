@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -19,6 +19,9 @@ from treelm.corpus.sample_treebank import sample_path
 from treelm.errors import TreelmWarning
 from treelm.models.interface.model import LanguageModel
 from treelm.web.limits import ServerLimits
+
+if TYPE_CHECKING:
+    from treelm.web.offered_models import OfferedModels
 
 LIMITS = ServerLimits(
     body_bytes=64 << 10,
@@ -48,8 +51,10 @@ class Answer(NamedTuple):
 class Client:
     """Sends requests to a server, one connection each."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, models: OfferedModels) -> None:
         self.address = address
+        #: What the server has, so that tests can say how loading goes.
+        self.offers = models._offers
         self.host, port = address.removeprefix("http://").rstrip("/").split(":")
         self.port = int(port)
 
@@ -75,15 +80,21 @@ class Client:
 
 
 @contextlib.contextmanager
-def running(models: dict[str, LanguageModel], limits: ServerLimits, **how: Any) -> Iterator[Client]:
+def running(
+    models: dict[str, LanguageModel],
+    limits: ServerLimits,
+    further: dict[str, str] | None = None,
+    **how: Any,
+) -> Iterator[Client]:
     from treelm.web.offered_models import OfferedModels
     from treelm.web.server import PlaygroundServer
 
-    server = PlaygroundServer(OfferedModels(models), limits, port=0, **how)
+    offered = OfferedModels(models, further)
+    server = PlaygroundServer(offered, limits, port=0, **how)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield Client(server.address)
+        yield Client(server.address, offered)
     finally:
         server.stop()
         thread.join(60)
@@ -136,8 +147,8 @@ def client(small_models: dict[str, LanguageModel]) -> Iterator[Client]:
 def model_folders(
     small_models: dict[str, LanguageModel], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A folder with the model folders of two of them."""
+    """A folder with the model folders of some of them."""
     folder = tmp_path_factory.mktemp("served")
-    for name in ("ngram", "pcfg"):
+    for name in ("ngram", "pcfg", "judge"):
         small_models[name].save(folder / name)
     return folder

@@ -221,7 +221,17 @@ def test_refusals_have_a_code(
 
 def test_the_description_names_every_question(client: Client) -> None:
     described = client.get("/api/openapi.json").json
-    names = {"models", "health", "surprisal", "trees", "states", "compare", "judge", "sample"}
+    names = {
+        "models",
+        "load",
+        "health",
+        "surprisal",
+        "trees",
+        "states",
+        "compare",
+        "judge",
+        "sample",
+    }
     assert set(described["paths"]) == {f"/api/{name}" for name in (*names, "stream")}
     fields = described["components"]["schemas"]["SurprisalQuestion"]["properties"]
     assert all(field["description"] for field in fields.values())

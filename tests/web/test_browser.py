@@ -10,13 +10,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from tests.web.conftest import LIMITS, Client
+from tests.web.conftest import LIMITS, Client, running
+
+from treelm.errors import ModelFileError
+from treelm.models.interface.model import LanguageModel
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = os.environ.get("TREELM_CHROMIUM") or shutil.which("chromium")
@@ -126,6 +131,7 @@ def test_trees_have_probabilities_and_several_are_shown(opened: Page) -> None:
     page = opened.answered("trees")
     expect(page.locator("#results article")).to_have_count(3)
     expect(page.locator("#results svg").first).to_contain_text("NP")
+    expect(page.locator("#results article").nth(1)).to_contain_text("Unlike tree 1: ")
     expect(page.locator("#results table").first).to_contain_text("100.0 %")
     page.fill("#k", "1")
     page.click("#show")
@@ -172,6 +178,7 @@ def test_a_verdict_shows_the_tree_that_decided(opened: Page) -> None:
     page.select_option("#model", "words")
     page.click("#show")
     expect(page.locator("#results tbody tr").first).to_be_visible()
+    expect(page.locator("#results .balance").first).to_be_visible()
 
 
 def test_samples_are_made_again_by_their_seed_and_looked_at(opened: Page) -> None:
@@ -208,6 +215,114 @@ def test_long_texts_arrive_sentence_by_sentence(opened: Page) -> None:
     page.click("#show")
     expect(page.locator("#results article")).to_have_count(60)
     expect(page.locator("#status")).to_contain_text("Answered in")
+
+
+# -- models ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lazy(
+    small_models: dict[str, LanguageModel], model_folders: Path, browser: Any
+) -> Iterator[Page]:
+    """A page of a server that has loaded one model, and offers two more."""
+    further = {name: str(model_folders / name) for name in ("pcfg", "judge")}
+    with running({"ngram": small_models["ngram"]}, LIMITS, further) as client:
+        found = Page(browser, client)
+        yield found
+        found.context.close()
+
+
+def test_all_models_are_listed_and_loaded_by_hand(lazy: Page) -> None:
+    page = lazy.open()
+    page.click("#open-models")
+    row = page.locator("#all-models li", has_text="pcfg")
+    expect(row).to_contain_text("Not loaded")
+    expect(row).to_contain_text("For surprisal, trees, samples")
+    page.get_by_role("button", name="Load: pcfg").click()
+    expect(row).to_contain_text("Loaded")
+    expect(row).to_contain_text("words")
+    page.keyboard.press("Escape")
+    expect(page.locator("#models-dialog")).to_be_hidden()
+    expect(page.locator("#open-models")).to_be_focused()
+    expect(page.locator("#models")).not_to_contain_text("not loaded")
+    assert lazy.problems == []
+
+
+def test_a_model_is_loaded_when_it_is_chosen(
+    lazy: Page, monkeypatch: pytest.MonkeyPatch, small_models: dict[str, LanguageModel]
+) -> None:
+    go_on = threading.Event()
+
+    def slow(place: str) -> LanguageModel:
+        assert go_on.wait(60)
+        return small_models[Path(place).name]
+
+    for offer in lazy.client.offers.values():
+        monkeypatch.setattr(offer, "open", partial(slow, offer.answer.name))
+    page = lazy.open()
+    page.fill("#text", FERRY)
+    expect(page.locator("#models")).to_contain_text("pcfg not loaded")
+    assert not page.get_by_role("checkbox", name="pcfg").is_checked()
+    page.get_by_role("checkbox", name="pcfg").check()
+    page.click("#show")
+    expect(page.locator("#status")).to_have_text("Loading pcfg…")
+    expect(page.locator("#models")).to_contain_text("pcfg loading…")
+    assert page.get_by_role("checkbox", name="pcfg").is_checked()
+    go_on.set()
+    expect(page.locator("#status")).to_contain_text("Answered in")
+    expect(page.locator("#results svg").first).to_contain_text("pcfg")
+    expect(page.locator("#models")).not_to_contain_text("loading")
+    # A link to it does the same.
+    assert "m=ngram%7Cpcfg" in page.url
+    assert lazy.problems == []
+
+
+def test_a_view_whose_model_is_not_loaded_loads_it(lazy: Page) -> None:
+    page = lazy.answered("judge")
+    expect(page.locator("#model option")).to_have_text(["judge (lsvm)"])
+    expect(page.locator(".verdict")).to_have_count(2)
+    page = lazy.answered("trees")
+    expect(page.locator("#results article")).to_have_count(3)
+    assert lazy.problems == []
+
+
+def test_a_model_that_cannot_be_loaded_is_said(lazy: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> LanguageModel:
+        raise ModelFileError("/secret/place is damaged", code="E_CHECKSUM")
+
+    offer = lazy.client.offers["pcfg"]
+    mended = offer.open
+    monkeypatch.setattr(offer, "open", fail)
+    page = lazy.open("trees", t=FERRY)
+    page.click("#show")
+    expect(page.get_by_role("alert")).to_contain_text("pcfg cannot be loaded (E_CHECKSUM)")
+    expect(page.locator("#model")).to_contain_text("failed")
+    page.click("#open-models")
+    row = page.locator("#all-models li", has_text="pcfg")
+    expect(row).to_contain_text("cannot be loaded")
+    monkeypatch.setattr(offer, "open", mended)
+    page.get_by_role("button", name="Try again: pcfg").click()
+    expect(row).to_contain_text("Loaded")
+    page.click("#close-models")
+    page.click("#show")
+    expect(page.locator("#results article")).to_have_count(3)
+    assert "secret" not in page.content()
+
+
+def test_a_link_to_a_model_of_another_server_says_so(opened: Page) -> None:
+    page = opened.answered("surprisal", m="ngram|elsewhere")
+    expect(page.get_by_role("alert")).to_contain_text("asks for elsewhere, which this server")
+    expect(page.locator("#results article")).to_have_count(2)
+
+
+def test_a_page_without_a_question_says_what_to_do(opened: Page) -> None:
+    page = opened.open()
+    expect(page.locator("#about")).to_contain_text("How unexpected each word is")
+    expect(page.locator(".begin button")).to_have_count(6)
+    page.get_by_role("button", name="Agreement").click()
+    expect(page.locator("#status")).to_contain_text("Answered in")
+    assert "cabinet are" in page.input_value("#text")
+    expect(page.locator(".begin")).to_have_count(0)
 
 
 # -- links, themes, files -------------------------------------------------------------------
@@ -249,6 +364,23 @@ def test_everything_is_exported(opened: Page) -> None:
     assert rows[0].split("\t")[:2] == ["word", "hhmm"]
     assert len(rows) == 8
     assert saved(page, first.get_by_text("LaTeX")).startswith(rb"\begin{tabular}")
+    page = opened.answered("judge")
+    first = page.locator(".exports").first
+    assert saved(page, first.get_by_text("SVG")).startswith(b"<svg")
+    assert saved(page, first.get_by_text("TSV")).startswith(b"piece\tweight")
+    assert saved(page, first.get_by_text("LaTeX")).startswith(rb"\begin{forest}")
+    page = opened.answered("states")
+    first = page.locator(".exports").first
+    assert saved(page, first.get_by_text("LaTeX")).startswith(rb"\begin{tabular}{lrrr}")
+    page = opened.answered("compare")
+    assert saved(page, page.locator(".exports").first.get_by_text("PNG")).startswith(b"\x89PNG")
+    page = opened.answered("sample", **{"m.sample": "pcfg"})
+    page.locator(".samples summary").first.click()
+    first = page.locator(".samples .exports").first
+    assert saved(page, first.get_by_text("SVG")).startswith(b"<svg")
+    last = page.locator(".exports").last
+    assert saved(page, last.get_by_text("LaTeX")).startswith(rb"\begin{enumerate}")
+    assert saved(page, last.get_by_text("TSV")).startswith(b"sentence\tlog_prob")
 
 
 def test_markup_in_the_text_stays_text(opened: Page) -> None:
@@ -356,7 +488,7 @@ def test_the_keyboard_is_enough(opened: Page) -> None:
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not here")
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("view", [*VIEWS, "api"])
+@pytest.mark.parametrize("view", [*VIEWS, "api", "models", "nothing"])
 def test_the_rules_of_accessibility_are_kept(
     view: str, theme: str, browser: Any, client: Client
 ) -> None:
@@ -365,6 +497,12 @@ def test_the_rules_of_accessibility_are_kept(
         page = found.page
         page.goto(f"{client.address}api")
         expect(page.locator("section").first).to_be_visible()
+    elif view in ("models", "nothing"):
+        page = found.open()
+        expect(page.locator(".begin button").first).to_be_visible()
+        if view == "models":
+            page.click("#open-models")
+            expect(page.locator("#all-models li").first).to_be_visible()
     else:
         page = found.answered(view)
         for folded in page.locator("details").all():
@@ -388,7 +526,9 @@ def test_the_page_of_the_api_lists_every_address(opened: Page) -> None:
     page.goto(f"{opened.client.address}api")
     for name in ("surprisal", "stream", "trees", "states", "compare", "judge", "sample"):
         expect(page.get_by_role("heading", name=f"POST /api/{name}")).to_be_visible()
-    expect(page.locator("table").first).to_contain_text("tokenized")
+    asked = page.locator("section", has=page.get_by_role("heading", name="POST /api/surprisal"))
+    expect(asked.locator("tbody th").first).to_have_text("text")
+    expect(asked.locator("table")).to_contain_text("tokenized")
 
 
 @pytest.mark.skipif("TREELM_SCREENSHOTS" not in os.environ, reason="nobody wants pictures")
@@ -404,5 +544,9 @@ def test_every_view_is_photographed(
         name = folder / f"{view}-{theme}-{size['width']}.png"
         page.screenshot(path=name, full_page=True)
         assert re.match(rb"\x89PNG", name.read_bytes())
+    page = found.open()
+    page.screenshot(path=folder / f"nothing-{theme}-{size['width']}.png", full_page=True)
+    page.click("#open-models")
+    page.screenshot(path=folder / f"models-{theme}-{size['width']}.png")
     found.context.close()
     assert found.problems == []

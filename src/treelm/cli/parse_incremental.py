@@ -56,7 +56,8 @@ def write_partial_parses(
             "--engine, --fast, --accurate or --long."
         )
     form = partial_format(call.output)
-    opened = open_model(call.model, Task.PARSE, text, common)
+    # Of the ready models, that which reads word by word is the one with partial trees.
+    opened = open_model(call.model, Task.SURPRISAL, text, common)
     loaded = length.apply(search.apply(opened.model))
     parser = partial_parser(loaded)
     check = TextCheck(loaded.vocabulary, tokenized=opened.text.is_raw)

@@ -24,10 +24,13 @@ def serve(
             name=["--model", "-m"],
             metavar="MODEL",
             consume_multiple=False,
-            help="Model folder, or the name of a ready model; once for each of several models.",
-            show_default="all ready models that are installed",
+            help="Model folder, or the name of a ready model, that is loaded before anything is "
+            "answered; once for each of several models.",
+            show_default="the usual ready models that are installed",
         ),
     ] = None,
+    offer: Annotated[list[str] | None, Parameter(metavar="MODEL", consume_multiple=False)] = None,
+    no_ready: bool = False,
     host: Annotated[str, Parameter(metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, between(0, 65535)] = 8700,
     allowed_host: Annotated[
@@ -48,10 +51,14 @@ def serve(
 
     The page shows the surprisal of words, trees with the probabilities of their brackets, the
     incremental parser at work, two sentences side by side, verdicts and samples. Nothing is loaded
-    from elsewhere. Only the models named here can be asked. It needs the extra web: `pip install
-    "treelm[web]"`. Ctrl-C stops it.
+    from elsewhere. Only the models named here, and the ready models that are installed, can be
+    asked. It needs the extra web: `pip install "treelm[web]"`. Ctrl-C stops it.
 
     Args:
+        offer: Model folder, or the name of a ready model, that is loaded when somebody asks for it;
+            once for each.
+        no_ready: Offer no other ready models; without this, those that are installed are loaded
+            when somebody asks for them.
         host: Address to listen at; 0.0.0.0 lets other machines ask too.
         port: Port to listen at; 0 takes a free one.
         allowed_host: Name by which the server may be called, such as that of a proxy before it;
@@ -77,11 +84,12 @@ def serve(
         words=max_words,
         body_bytes=max_bytes,
     )
-    models = OfferedModels.opened(model or [])
+    models = OfferedModels.opened(model or [], offer or [], ready=not no_ready)
     server = PlaygroundServer(
         models, limits, host=host, port=port, hosts=tuple(allowed_host or ()), log=log
     )
-    common.note(f"serving {', '.join(models.by_name)} at {server.address} (Ctrl-C stops it)")
+    served = models.names_at_start or models.names
+    common.note(f"serving {', '.join(served)} at {server.address} (Ctrl-C stops it)")
     # A signal is how servers are stopped.
     with contextlib.suppress(KeyboardInterrupt, Terminated):
         server.run()

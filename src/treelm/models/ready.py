@@ -108,13 +108,29 @@ def usual_model(task: Task) -> Path:
     Raises:
         UsageError: if no model is installed whose name says that it does the task.
     """
-    found = sorted(ready_models().values(), key=lambda each: not each.name.startswith("en-"))
-    for kind in _USUAL.get(task.value, ()):
-        for model in found:
-            if model.name.partition("-")[2] == kind:
-                return model.folder
+    found = _usual_model(task.value)
+    if found is not None:
+        return found.folder
     which = spelled(command_line="with --model or -m", python="as a folder or a loaded model")
     raise UsageError(f"name a model, {which}: no ready one does this. {_none_installed()}")
+
+
+def usual_models() -> list[ReadyModel]:
+    """Return the ready models that are used where none is named, in the order of names.
+
+    All of them, if none has a name that says what it is for.
+    """
+    found = {model for task in _USUAL if (model := _usual_model(task)) is not None}
+    return sorted(found) or list(ready_models().values())
+
+
+def _usual_model(task: str) -> ReadyModel | None:
+    found = sorted(ready_models().values(), key=lambda each: not each.name.startswith("en-"))
+    for kind in _USUAL.get(task, ()):
+        for model in found:
+            if model.name.partition("-")[2] == kind:
+                return model
+    return None
 
 
 #: Which ready models do a task, by the second part of their names, the first first.

@@ -348,6 +348,15 @@ def names_model(source: str | os.PathLike[str]) -> bool:
 
 def from_folder(folder: ModelFolder) -> LanguageModel:
     """Return the model in an opened folder; mixtures open their parts with this."""
+    return class_of(folder).opened(folder)
+
+
+def class_of(folder: ModelFolder) -> type[LanguageModel]:
+    """Return the class of the model in an opened folder.
+
+    Raises:
+        ModelFileError: ``E_MODEL_SYSTEM`` if nobody here knows its system.
+    """
     name = folder.manifest.system
     known = SYSTEMS if name in SYSTEMS else systems()
     if name not in known or not known[name].is_stored:
@@ -358,7 +367,7 @@ def from_folder(folder: ModelFolder) -> LanguageModel:
             "written it.",
             code="E_MODEL_SYSTEM",
         )
-    return known[name].model_class.opened(folder)
+    return known[name].model_class
 
 
 def train(

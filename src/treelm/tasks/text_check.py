@@ -140,7 +140,7 @@ class TextCheck:
             elif word.isupper() and len(word) > 1:
                 if word.lower() in known or word.capitalize() in known:
                     self._capitals.see(word)
-            elif (found := _GLUED.fullmatch(word)) and found[1] in known:
+            elif (found := _GLUED.fullmatch(word)) and found[1] in known and _splits(word):
                 self._glued.see(word)
 
     def messages(self) -> Iterator[str]:
@@ -181,6 +181,13 @@ class TextCheck:
         if self.tokenized:
             return ""
         return f" {with_option}" if self.has_option else " `treelm tokenize` tokenizes raw text."
+
+
+def _splits(word: str) -> bool:
+    """Return whether a tokenizer takes a word apart; it leaves abbreviations whole."""
+    from treelm.corpus.tokenize import tokenize
+
+    return tokenize(f"{word} it")[0] != word
 
 
 def _such_as(sign: _Sign) -> str:

@@ -38,9 +38,23 @@ def draw_weighted_tree(tree: Tree, weights: Sequence[float], *, title: str | Non
         (True, True)
     """
     values = list(weights)
-    nodes = zip(tree.preorder(), values, strict=True)
-    labels = [f"{node.label} {value:+.2f}" for node, value in nodes]
     largest = max((abs(value) for value in values), default=0.0)
+    colours = [weight_colour(value, largest) for value in values]
+    return draw_svg(with_weights(tree, values), title=title, colours=colours)
+
+
+def with_weights(tree: Tree, weights: Sequence[float]) -> Tree:
+    r"""Return a tree whose labels say what they weigh.
+
+    Args:
+        tree: The tree.
+        weights: One per node, in preorder.
+
+    Examples:
+        >>> print(with_weights(Tree("NP", [Tree("DT", "the")]), [0.5, -1.0]))
+        (NP_+0.50 (DT_-1.00 the))
+    """
+    nodes = zip(tree.preorder(), weights, strict=True)
+    labels = [f"{node.label} {value:+.2f}" for node, value in nodes]
     # A fold goes through the nodes from the last one to the first.
-    named = tree.fold(lambda node, below: Tree(labels.pop(), node.word or below))
-    return draw_svg(named, title=title, colours=[weight_colour(value, largest) for value in values])
+    return tree.fold(lambda node, below: Tree(labels.pop(), node.word or below))

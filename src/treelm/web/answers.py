@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
+
+#: How far a model is.
+LoadingState = Literal["ready", "offered", "loading", "failed"]
 
 
 class Answer(BaseModel):
@@ -17,14 +22,25 @@ class ModelAnswer(Answer):
     name: str
     system: str
     tasks: list[str]
-    """What it does, of: surprisal, trees, states, judge, sample."""
+    """What it does, of: surprisal, trees, states, judge, sample; before it is loaded, what models
+    of its system do."""
     most_trees: int | None
-    """Trees of a sentence that it gives at most; None for any number."""
+    """Trees of a sentence that it gives at most; None for any number, or before it is loaded."""
     brackets: bool
     """Whether it knows the probabilities of brackets."""
     exactness: str
-    words: int
-    """Words it knows."""
+    words: int | None
+    """Words it knows; None before it is loaded."""
+    state: LoadingState
+    """ready; or offered: it is loaded when it is asked for; or loading; or failed."""
+    at_start: bool
+    """Whether it was loaded from the start: such models answer where a question names none."""
+    package: str | None = None
+    """What brought it, if it is a ready model that is loaded when it is asked for."""
+    megabytes: float | None = None
+    """Size of its files, if it is loaded when it is asked for."""
+    problem: str | None = None
+    """Why it is not loaded, if it failed."""
 
 
 class ModelsAnswer(Answer):
@@ -150,6 +166,7 @@ class StatesAnswer(Answer):
     """What signs in the trees mean."""
     notes: list[str]
     svg: str | None = None
+    latex: str | None = None
 
 
 class PairAnswer(Answer):
@@ -200,7 +217,10 @@ class Verdict(Answer):
     """That it is good."""
     pieces: list[Piece]
     """What decided, the heaviest first."""
+    elsewhere: float | None = None
+    """What belongs to no node of the tree in the picture and adds to the margin."""
     svg: str | None = None
+    latex: str | None = None
 
 
 class JudgeAnswer(Answer):
@@ -218,6 +238,8 @@ class SampledSentence(Answer):
     log_prob: float | None
     complete: bool
     tree: str | None
+    svg: str | None = None
+    latex: str | None = None
 
 
 class SampleAnswer(Answer):
@@ -226,6 +248,7 @@ class SampleAnswer(Answer):
     model: str
     seed: int
     sentences: list[SampledSentence]
+    latex: str | None = None
 
 
 class ErrorAnswer(Answer):

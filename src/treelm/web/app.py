@@ -19,6 +19,7 @@ from treelm.web.answers import (
     CompareAnswer,
     ErrorAnswer,
     JudgeAnswer,
+    ModelAnswer,
     ModelsAnswer,
     SampleAnswer,
     StatesAnswer,
@@ -27,11 +28,12 @@ from treelm.web.answers import (
 )
 from treelm.web.guard import Guard
 from treelm.web.limits import ServerLimits
-from treelm.web.offered_models import OfferedModels
+from treelm.web.offered_models import OfferedModels, View
 from treelm.web.parses import answer_states, answer_trees
 from treelm.web.questions import (
     CompareQuestion,
     JudgeQuestion,
+    LoadQuestion,
     SampleQuestion,
     StatesQuestion,
     SurprisalQuestion,
@@ -58,6 +60,7 @@ _PAGE = {
         f"/{name}": (name, "text/javascript; charset=utf-8")
         for name in (
             "playground.js",
+            "models.js",
             "views.js",
             "address.js",
             "ask.js",
@@ -74,7 +77,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         404: "no such model",
         413: "too large",
         422: "cannot be answered",
-        503: "busy, or too slow: ask again after Retry-After seconds",
+        503: "busy, too slow, or still loading a model: ask again after Retry-After seconds",
     }.items()
 }
 #: What is said where nothing of ours was asked.
@@ -118,7 +121,7 @@ def create_app(
         lifespan=lifespan,
         redirect_slashes=False,
     )
-    app.state.queue = queue
+    app.state.queue, app.state.models = queue, models
     _answer_errors(app)
     _add_page(app)
     _add_api(app, models, limits, queue)
@@ -150,19 +153,28 @@ async def _file(response: Any, content: bytes, kind: str) -> Any:
 
 
 def _add_api(app: FastAPI, models: OfferedModels, limits: ServerLimits, queue: WorkQueue) -> None:
-    async def answered(function: Callable[..., Answer], question: object) -> Answer:
+    async def answered(function: Callable[..., Answer], question: Any, view: View) -> Answer:
         def work(ticket: object) -> Answer:
             return function(question, models, limits, ticket)
 
+        await _loaded(models, question, view, limits)
         return await queue.do(work)
 
-    described = ModelsAnswer(version=__version__, models=models.described(), limits=asdict(limits))
+    costs = asdict(limits)
     post = partial(app.post, responses=_ERRORS)
 
     @app.get("/api/models")
     async def list_models() -> ModelsAnswer:
-        """Return the models that can be asked, and the limits of the server."""
-        return described
+        """Return the models that can be asked, how far each is, and the limits of the server."""
+        return ModelsAnswer(version=__version__, models=models.described(), limits=costs)
+
+    @app.post("/api/load", responses={404: _ERRORS[404]})
+    async def load(question: LoadQuestion) -> ModelAnswer:
+        """Begin to load a model of /api/models, which says when it is there.
+
+        A question that names a model does the same, and waits a while for it.
+        """
+        return models.load(question.model)
 
     @app.get("/api/health")
     async def health() -> dict[str, int | str]:
@@ -172,34 +184,40 @@ def _add_api(app: FastAPI, models: OfferedModels, limits: ServerLimits, queue: W
     @post("/api/surprisal")
     async def surprisal(question: SurprisalQuestion) -> SurprisalAnswer:
         """Return the surprisal of every word of a text, by several models."""
-        return await answered(answer_surprisal, question)
+        return await answered(answer_surprisal, question, "surprisal")
 
     @post("/api/trees")
     async def trees(question: TreesQuestion) -> TreesAnswer:
         """Return the best trees of a sentence, with the probabilities of their brackets."""
-        return await answered(answer_trees, question)
+        return await answered(answer_trees, question, "trees")
 
     @post("/api/states")
     async def states(question: StatesQuestion) -> StatesAnswer:
         """Return the states of an incremental parser after each word of a sentence."""
-        return await answered(answer_states, question)
+        return await answered(answer_states, question, "states")
 
     @post("/api/compare")
     async def compare(question: CompareQuestion) -> CompareAnswer:
         """Return two sentences side by side: their words paired, and how surprisal differs."""
-        return await answered(answer_compare, question)
+        return await answered(answer_compare, question, "surprisal")
 
     @post("/api/judge")
     async def judge(question: JudgeQuestion) -> JudgeAnswer:
         """Return whether sentences are good, and the pieces of trees that decided."""
-        return await answered(answer_judge, question)
+        return await answered(answer_judge, question, "judge")
 
     @post("/api/sample")
     async def sample(question: SampleQuestion) -> SampleAnswer:
         """Return sentences sampled from a model."""
-        return await answered(answer_sample, question)
+        return await answered(answer_sample, question, "sample")
 
     _add_stream(app, models, limits, queue)
+
+
+async def _loaded(models: OfferedModels, question: Any, view: View, limits: ServerLimits) -> None:
+    """Wait for the models of a question, for half of its time."""
+    asked = [question.model] if hasattr(question, "model") else question.models
+    await models.wait_for(models.chosen(asked, view), limits.seconds / 2)
 
 
 def _add_stream(
@@ -213,6 +231,7 @@ def _add_stream(
 
         A line with a code and a message instead says why there is no more.
         """
+        await _loaded(models, question, "surprisal", limits)
         chosen = models.several(question.models, "surprisal")
         text = await queue.do(
             lambda _: read_text(

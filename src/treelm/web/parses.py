@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.models.interface.abilities import GivesForests, ask_for, has_ability
@@ -15,7 +15,7 @@ from treelm.tasks.surprisal.measures import parsing_part
 from treelm.tasks.surprisal.parser_states import parser_states
 from treelm.trees.constituents import Constituent
 from treelm.view.bracket_tree import draw_bracket_tree
-from treelm.view.latex import draw_latex
+from treelm.view.latex import draw_latex, escape_latex
 from treelm.view.partial_parses import (
     LEGEND,
     draw_partial_parses_svg,
@@ -144,7 +144,33 @@ def answer_states(
         legend=LEGEND,
         notes=notes,
         svg=svg,
+        latex=steps_table(steps) if "latex" in question.formats else None,
     )
+
+
+def steps_table(steps: Sequence[StepAnswer]) -> str:
+    r"""Return the words as a LaTeX table: bits, the best tree's probability, the winner's rank.
+
+    Examples:
+        >>> tree = PartialTreeAnswer(
+        ...     tree="(X x)", probability=0.5, came_from=None, survives=True, wins=True, marks=[]
+        ... )
+        >>> step = StepAnswer(
+        ...     word="50%", surprisal=2.0, unknown=False, states=[], trees=[tree], winner_rank=1
+        ... )
+        >>> print(steps_table([step]))
+        \begin{tabular}{lrrr}
+        word & bits & best tree & rank of the winner \\ \hline
+        50\% & 2.00 & 0.500 & 1 \\
+        \end{tabular}
+    """
+    lines = [r"\begin{tabular}{lrrr}", r"word & bits & best tree & rank of the winner \\ \hline"]
+    for step in steps:
+        bits = r"$\infty$" if step.surprisal is None else f"{step.surprisal:.2f}"
+        best = f"{step.trees[0].probability:.3f}" if step.trees else "--"
+        rank = "--" if step.winner_rank is None else str(step.winner_rank)
+        lines.append(rf"{escape_latex(step.word)} & {bits} & {best} & {rank} \\")
+    return "\n".join([*lines, r"\end{tabular}"])
 
 
 def _partial_tree(

@@ -33,7 +33,7 @@ class SurprisalQuestion(Question):
 
     text: Text
     models: Annotated[list[ModelName], Field(max_length=8)] = []
-    """Which models; without any, all that go word by word."""
+    """Which models; without any, those loaded from the start that go word by word."""
     eos: bool = False
     """Whether the end of each sentence has a surprisal too."""
 
@@ -61,7 +61,7 @@ class CompareQuestion(Question):
     first: Sentence
     second: Sentence
     models: Annotated[list[ModelName], Field(max_length=8)] = []
-    """Which models; without any, all that go word by word."""
+    """Which models; without any, those loaded from the start that go word by word."""
 
 
 class JudgeQuestion(Question):
@@ -85,3 +85,14 @@ class SampleQuestion(BaseModel):
     """Gives the same sentences again; without one there is a new one, which the answer says."""
     max_words: Annotated[int, Field(ge=1, le=200)] = 40
     """A longer sentence is cut, or replaced where it has a tree."""
+    formats: Annotated[list[Format], Field(max_length=2)] = []
+    """What to draw besides the words: their trees, if the model has any, and a list."""
+
+
+class LoadQuestion(BaseModel):
+    """A model that is to be loaded."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    model: ModelName
+    """Which model."""

@@ -81,8 +81,8 @@ class PlaygroundServer:
 
     @property
     def is_working(self) -> bool:
-        """Whether kernels still work on requests that were given up, after `run`."""
-        working: bool = self._app.state.queue.is_working
+        """Whether kernels still work after `run`: on requests given up, or on loading a model."""
+        working: bool = self._app.state.queue.is_working or self._app.state.models.is_loading
         return working
 
     def stop(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from treelm.errors import UnsupportedTask
 from treelm.models.interface.abilities import (
     ExplainsDecisions,
@@ -9,15 +11,17 @@ from treelm.models.interface.abilities import (
     ask_for,
     has_ability,
 )
-from treelm.models.interface.classifier import Classifier
+from treelm.models.interface.classifier import Classifier, Explanation
 from treelm.models.interface.model import LanguageModel
 from treelm.seeds import given_or_fresh
 from treelm.tasks.sample import sample_sentences
-from treelm.view.weighted_tree import draw_weighted_tree
+from treelm.view.latex import draw_latex, escape_latex
+from treelm.view.svg import draw_svg
+from treelm.view.weighted_tree import draw_weighted_tree, with_weights
 from treelm.web.answers import JudgeAnswer, Piece, SampleAnswer, SampledSentence, Verdict
 from treelm.web.limits import ServerLimits
 from treelm.web.offered_models import OfferedModels
-from treelm.web.questions import JudgeQuestion, SampleQuestion
+from treelm.web.questions import Format, JudgeQuestion, SampleQuestion
 from treelm.web.refusals import Refusal
 from treelm.web.surprisal import MOST_DRAWN, finite, unknown_notes
 from treelm.web.texts import Sentence, read_text
@@ -41,8 +45,8 @@ def answer_judge(
     verdicts = []
     for place, words in enumerate(text):
         ticket.check()
-        drawn = "svg" in question.formats and place < MOST_DRAWN
-        verdicts.append(_verdict(model, words, drawn=drawn))
+        drawn = question.formats if place < MOST_DRAWN else ()
+        verdicts.append(_verdict(model, words, drawn))
     notes = unknown_notes(text, [(name, model)], question)
     if isinstance(model, Classifier) and not model.calibration.is_calibrated:
         notes.append(
@@ -54,15 +58,23 @@ def answer_judge(
     return JudgeAnswer(model=name, verdicts=verdicts, notes=notes)
 
 
-def _verdict(model: LanguageModel, words: Sentence, *, drawn: bool) -> Verdict:
+def _verdict(model: LanguageModel, words: Sentence, formats: Sequence[Format]) -> Verdict:
     label, margin, probability = model.classify(words)
+    behind = _tree_behind(model, words) if formats else None
+    svg = latex = None
+    if behind is not None and "svg" in formats:
+        svg = draw_weighted_tree(behind.tree, behind.weights)
+    if behind is not None and "latex" in formats:
+        latex = draw_latex(with_weights(behind.tree, behind.weights))
     return Verdict(
         words=list(words),
         label=label,
         margin=finite(margin),
         probability=probability,
         pieces=_pieces(model, words) if finite(margin) is not None else [],
-        svg=_tree_behind(model, words) if drawn else None,
+        elsewhere=None if behind is None else behind.elsewhere,
+        svg=svg,
+        latex=latex,
     )
 
 
@@ -77,15 +89,14 @@ def _pieces(model: LanguageModel, words: Sentence) -> list[Piece]:
     return sorted(pieces, key=lambda piece: -abs(piece.weight))[:_MOST_PIECES]
 
 
-def _tree_behind(model: LanguageModel, words: Sentence) -> str | None:
-    """Return a picture of the tree that decided, if the model weighs productions."""
+def _tree_behind(model: LanguageModel, words: Sentence) -> Explanation | None:
+    """Return the tree that decided, if the model weighs its parts."""
     if not has_ability(model, ExplainsDecisions):
         return None
     try:
-        found = ask_for(model, ExplainsDecisions, "weigh productions").explain(words)
-    except UnsupportedTask:  # it counts something else than productions
+        return ask_for(model, ExplainsDecisions, "weigh productions").explain(words)
+    except UnsupportedTask:  # it counts something else than parts of a tree
         return None
-    return None if found is None else draw_weighted_tree(found.tree, found.weights)
 
 
 def answer_sample(
@@ -107,6 +118,24 @@ def answer_sample(
                 log_prob=finite(sample.log_prob),
                 complete=sample.complete,
                 tree=None if sample.tree is None else str(sample.tree),
+                svg=draw_svg(sample.tree) if sample.tree and "svg" in question.formats else None,
+                latex=(
+                    draw_latex(sample.tree) if sample.tree and "latex" in question.formats else None
+                ),
             )
         )
-    return SampleAnswer(model=name, seed=seed, sentences=found)
+    latex = sentence_list(each.words for each in found) if "latex" in question.formats else None
+    return SampleAnswer(model=name, seed=seed, sentences=found, latex=latex)
+
+
+def sentence_list(sentences: Iterable[Sequence[str]]) -> str:
+    r"""Return sentences as a numbered list of LaTeX.
+
+    Examples:
+        >>> print(sentence_list([["50", "%", "fell"]]))
+        \begin{enumerate}
+        \item 50 \% fell
+        \end{enumerate}
+    """
+    items = [rf"\item {' '.join(map(escape_latex, words))}" for words in sentences]
+    return "\n".join([r"\begin{enumerate}", *items, r"\end{enumerate}"])

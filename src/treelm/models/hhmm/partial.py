@@ -10,7 +10,7 @@ import numpy as np
 
 from treelm import _native
 from treelm.kernel_errors import kernel_errors
-from treelm.models.hhmm.viterbi import partial_tree_of_moves, tree_of_moves
+from treelm.models.hhmm.shared_histories import SharedHistories
 from treelm.models.interface.partial_parses import (
     Derivation,
     ParsedWord,
@@ -42,25 +42,24 @@ def hhmm_partial_parses(
     read = [model.read_word(word, first=place == 0) for place, word in enumerate(words)]
     with kernel_errors("parsing word by word"):
         found, ends = search.partial_parses(read, derivations_for(k))
-    pipeline, symbols = model.config.pipeline(), model.tables.rules.symbols
+    histories = SharedHistories(words, model.tables.rules.symbols, model.config.pipeline())
 
-    def derivation(row: _native._StackHistory, end: int, *, whole: bool) -> Derivation:
+    def derivation(row: _native._StackHistory, *, whole: bool) -> Derivation:
         log_prob, first, moves, ids, ranks, log_probs = row
-        build = tree_of_moves if whole else partial_tree_of_moves
-        tree = build(moves.tolist(), words[first:end], symbols, pipeline)
+        called = tuple(ids.tolist())
+        tree = histories.tree(moves.tolist(), called, first, whole=whole)
         counted = tuple((ranks + np.uint64(1)).tolist())
-        own = tuple(ids.tolist()), counted, tuple(log_probs.tolist())
-        return Derivation(tree, log_prob, *own, start=first)
+        return Derivation(tree, log_prob, called, counted, tuple(log_probs.tolist()), start=first)
 
     state = model.initial()
     parsed, began = [], 0.0
     for place, (word, rows) in enumerate(zip(words, found, strict=True)):
         log_prob, after = model.advance(state, word)
         state = cast("HhmmState", after)
-        derivations = tuple(derivation(row, place + 1, whole=False) for row in rows)
+        derivations = tuple(derivation(row, whole=False) for row in rows)
         if place and derivations and derivations[0].start == place:
             began = state.prefix_mass  # the parser counts from here
         parsed.append(ParsedWord(word, bits(log_prob), state.prefix_mass - began, derivations))
-    complete = [derivation(row, len(words), whole=True) for row in ends] if words else []
+    complete = [derivation(row, whole=True) for row in ends] if words else []
     log_whole = state.prefix_mass - began + model.log_end_share(state) if words else -math.inf
     return join_partial_parses(model.system, parsed, complete, log_whole, k)

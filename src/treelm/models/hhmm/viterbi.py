@@ -13,7 +13,6 @@ from treelm import _native
 from treelm.corpus.encoder import encode_sentences
 from treelm.grammar.scored_tree import ParseStatus, ScoredTree
 from treelm.kernel_errors import kernel_errors
-from treelm.models.interface.partial_parses import undecided
 from treelm.transforms.binarize import undo_binarize
 from treelm.transforms.markovize import undo_annotate_parents
 from treelm.transforms.transform import Pipeline
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from treelm.models.hhmm.model import HhmmModel
 
 #: A completed constituent began a new one in its own element of the stack; else in the one above.
-_WITHIN = 1
+WITHIN = 1
 
 ROOT = "ROOT"
 
@@ -62,19 +61,6 @@ def tree_of_moves(
     return restore(Tree(ROOT, [done]), pipeline)
 
 
-def partial_tree_of_moves(
-    moves: Sequence[Sequence[int]], words: Sequence[str], symbols: Sequence[str], pipeline: Pipeline
-) -> Tree:
-    """Return the same for a beginning of a sentence; what is awaited stays open.
-
-    An awaited category dominates what comes after it in the stack, perhaps with nodes between.
-    """
-    stack, tree = _stack_of_moves(moves, words, symbols)
-    for element in reversed(stack):
-        tree = element.complete(Tree(element.awaited, [undecided(tree)]))
-    return restore(Tree(ROOT, [undecided(tree)]), pipeline)
-
-
 def _stack_of_moves(
     moves: Sequence[Sequence[int]], words: Sequence[str], symbols: Sequence[str]
 ) -> tuple[list[_Element], Tree]:
@@ -82,7 +68,7 @@ def _stack_of_moves(
     stack: list[_Element] = []
     done = Tree(symbols[moves[0][3]], words[0])
     for (kind, parent, awaited, tag), word in zip(moves[1:], words[1:], strict=True):
-        if kind == _WITHIN:
+        if kind == WITHIN:
             stack.append(_Element(symbols[awaited]))
         stack[-1].awaited = symbols[awaited]
         stack[-1].spine.append((symbols[parent], done))

@@ -28,11 +28,13 @@ _BATCH = 1024
 
 
 class Explanation(NamedTuple):
-    """The tree behind a decision, and what each of its productions adds to the margin."""
+    """The tree behind a decision, and what each of its parts adds to the margin."""
 
     tree: Tree
     weights: tuple[float, ...]
-    """One per node, in preorder: that of the production below it."""
+    """One per node, in preorder: that of the production below it, or of all that belongs to it."""
+    elsewhere: float | None = None
+    """What belongs to no node and adds to the margin; None if that is not such a sum."""
 
 
 class Classifier(ConfiguredModel[OwnConfig]):

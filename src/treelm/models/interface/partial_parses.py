@@ -376,8 +376,3 @@ def words_to_parse(words: Sequence[str], k: int, system: str) -> tuple[str, ...]
 def derivations_for(k: int) -> int:
     """Return how many derivations are needed to show so many trees."""
     return max(DERIVATIONS, DERIVATIONS_PER_TREE * k)
-
-
-def undecided(tree: Tree) -> Tree:
-    """Return a tree below what is not decided yet: nodes above it, and what follows it."""
-    return Tree(OPEN, [tree])

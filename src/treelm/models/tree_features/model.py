@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -23,6 +24,7 @@ from treelm.models.interface.tree_model import PARSER_PART, TreeModel
 from treelm.models.tree_features.config import TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, rows_of, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar, rule_of
+from treelm.models.tree_features.rerank import placed_features
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.manifest import TrainingCorpus
 from treelm.store.schema import (
@@ -35,6 +37,7 @@ from treelm.store.schema import (
     read_words,
     write_words,
 )
+from treelm.trees.heads import find_heads
 
 _FEATURES, _RULES = "features.txt", "rules.txt"
 _SCHEMA = (
@@ -180,21 +183,30 @@ class TreeFeaturesModel(Classifier[TreeFeaturesConfig]):
         return weighed(self.weight_of(parse), offset=self.offset)
 
     def explain(self, sentence: Words) -> Explanation | None:
-        """Return the tree of a sentence with the weight of each of its rules.
+        """Return the tree of a sentence with what each of its parts adds to the margin.
 
         Raises:
-            UnsupportedTask: if it is not rules that are counted.
+            UnsupportedTask: if fragments are counted, which are larger than productions.
         """
-        if self._config.features != "cfg":
+        if self._config.features == "tsg":
             raise UnsupportedTask(
-                f"this {self.system} model counts {self._config.features} features, which are not "
-                f"productions of a tree; those over rules ({option('features', 'cfg')}) and latent "
-                "machines (lsvm) show the trees behind their decisions."
+                f"this {self.system} model counts tsg features, which are larger than productions "
+                f"of a tree; those over rules ({option('features', 'cfg')}) or parts of trees "
+                f"({option('features', 'rerank')}) and latent machines (lsvm) show the trees "
+                "behind their decisions."
             )
-        tree = next(best_parses(self._needed_parser(), [words_of(sentence)], self._config)).tree
-        names = (self._ids.get(rule_of(node)) for node in tree.preorder())
-        weights = (0.0 if name is None else float(self.weights[name]) for name in names)
-        return Explanation(tree, tuple(weights))
+        parse = next(best_parses(self._needed_parser(), [words_of(sentence)], self._config))
+        nodes = list(parse.tree.preorder())
+        if self._config.features == "cfg":
+            placed: Iterable[tuple[int, str]] = enumerate(map(rule_of, nodes))
+        else:
+            placed = placed_features(find_heads(parse.tree))
+        weights = [0.0] * len(nodes)
+        for number, name in placed:
+            if name in self._ids:
+                weights[number] += float(self.weights[self._ids[name]])
+        whole = math.fsum(self.weight_of(parse).values()) + self.offset
+        return Explanation(parse.tree, tuple(weights), whole - math.fsum(weights))
 
     # -- files ------------------------------------------------------------------------------
 

@@ -15,8 +15,10 @@ _HEADS = 4
 _MIXED = ("ww", "www", "wtt", "twt", "ttw", "w-w", "wttt", "tttw", "w--w")
 
 
-def neighbour_features(nodes: list[Node]) -> Iterator[str]:
+def neighbour_features(nodes: list[Node]) -> Iterator[tuple[str, int, int]]:
     """Yield sequences of neighbours, how they are joined, and the heads above each word.
+
+    Behind each stand the first and the last of the words that it is about.
 
     Args:
         nodes: A tree's nodes in preorder.
@@ -26,16 +28,20 @@ def neighbour_features(nodes: list[Node]) -> Iterator[str]:
     tags = ["[", *(nodes[leaf].label for leaf in leaves), "]"]
     for size in range(2, _TAGS + 1):
         for first in range(len(tags) - size + 1):
-            yield f"tags-{size} {' '.join(tags[first : first + size])}"
+            name = f"tags-{size} {' '.join(tags[first : first + size])}"
+            yield name, max(first - 1, 0), min(first + size - 2, len(leaves) - 1)
     shown = {"w": words, "t": tags, "-": ["-"] * len(words)}
     for kind in _MIXED:
         for first in range(len(words) - len(kind) + 1):
             row = (shown[letter][first + place] for place, letter in enumerate(kind))
-            yield f"{kind} {' '.join(row)}"
-    for left, right in pairwise(leaves):
-        yield from _joint(nodes, left, right)
-    for leaf in leaves:
-        yield from _chain(nodes, leaf)
+            last = min(first + len(kind) - 2, len(leaves) - 1)
+            yield f"{kind} {' '.join(row)}", max(first - 1, 0), last
+    for place, (left, right) in enumerate(pairwise(leaves)):
+        for name in _joint(nodes, left, right):
+            yield name, place, place + 1
+    for place, leaf in enumerate(leaves):
+        for name in _chain(nodes, leaf):
+            yield name, place, place
 
 
 def _joint(nodes: list[Node], left: int, right: int) -> Iterator[str]:

@@ -46,21 +46,45 @@ def rerank_features(tree: Tree, log_prob: float = math.nan) -> Counter[str]:
     """
     nodes = nodes_of(tree)
     found: Counter[str] = Counter()
-    length = nodes[0].end
     for node in nodes:
-        if node.word is not None:
-            found.update(_word(nodes, node))
-        else:
-            found.update(_rule(nodes, node))
-            found.update(_dependencies(nodes, node))
-            found.update(_edges(nodes, node))
-            found.update(_coordination(nodes, node))
-        left = size_class(length - node.end)
-        found[f"heavy {node.label} {size_class(node.end - node.start)} {left}"] += 1
+        found.update(_of_node(nodes, node))
     found.update(_right_branch(nodes))
-    found.update(neighbour_features(nodes))
-    found.update(_chance(log_prob, length))
+    found.update(name for name, _, _ in neighbour_features(nodes))
+    found.update(_chance(log_prob, nodes[0].end))
     return found
+
+
+def placed_features(tree: Tree) -> Iterator[tuple[int, str]]:
+    """Yield the features that belong to a part of a tree, each as often as it occurs.
+
+    Before each stands the number, in preorder, of the node it belongs to: the one it describes, or
+    the smallest one over the neighbours it describes. The rest is about the sentence as a whole.
+
+    Args:
+        tree: Below ROOT, with head children.
+    """
+    nodes = nodes_of(tree)
+    for number, node in enumerate(nodes):
+        for name in _of_node(nodes, node):
+            yield number, name
+    leaves = [number for number, node in enumerate(nodes) if node.word is not None]
+    for name, first, last in neighbour_features(nodes):
+        number = leaves[first]
+        while nodes[number].end <= last:
+            number = nodes[number].parent
+        yield number, name
+
+
+def _of_node(nodes: list[Node], node: Node) -> Iterator[str]:
+    if node.word is not None:
+        yield from _word(nodes, node)
+    else:
+        yield from _rule(nodes, node)
+        yield from _dependencies(nodes, node)
+        yield from _edges(nodes, node)
+        yield from _coordination(nodes, node)
+    left = size_class(nodes[0].end - node.end)
+    yield f"heavy {node.label} {size_class(node.end - node.start)} {left}"
 
 
 def _chance(log_prob: float, words: int) -> Iterator[str]:

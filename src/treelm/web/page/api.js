@@ -21,10 +21,13 @@ function kind(schema) {
 
 function fields(name) {
   const schema = schemas[name];
-  const rows = Object.entries(schema?.properties ?? {}).map(([field, each]) => el("tr", {},
+  const needed = schema?.required ?? [];
+  // What must be given stands first.
+  const order = Object.entries(schema?.properties ?? {}).sort(([one], [two]) => needed.includes(two) - needed.includes(one));
+  const rows = order.map(([field, each]) => el("tr", {},
     el("th", { scope: "row" }, el("code", {}, field)),
     el("td", {}, kind(each)),
-    el("td", {}, (schema.required ?? []).includes(field) ? "required" : "default" in each ? JSON.stringify(each.default) : ""),
+    el("td", {}, needed.includes(field) ? "required" : "default" in each ? JSON.stringify(each.default) : ""),
     el("td", {}, each.description ?? "")));
   return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Fields of ${name}` }, el("table", {},
     el("caption", {}, name),

@@ -14,6 +14,11 @@ export async function ask(name, question) {
   return (await send(name, question)).json();
 }
 
+// The same, beside whatever is being answered.
+export async function askAside(name, question) {
+  return (await send(name, question, new AbortController())).json();
+}
+
 // Calls `each` with every line of a stream as it arrives.
 export async function askLines(name, question, each) {
   const response = await send(name, question);
@@ -33,10 +38,12 @@ export async function askLines(name, question, each) {
   }
 }
 
-async function send(name, question) {
-  running?.abort();
-  const own = new AbortController();
-  running = own;
+async function send(name, question, aside = null) {
+  const own = aside ?? new AbortController();
+  if (!aside) {
+    running?.abort();
+    running = own;
+  }
   let response;
   try {
     response = await fetch(`/api/${name}`, question === undefined ? { signal: own.signal } : {

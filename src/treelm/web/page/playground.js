@@ -3,6 +3,7 @@
 import { defaults, fromHash, number, toHash, VIEWS } from "/address.js";
 import { ask, askLines } from "/ask.js";
 import { el, notes } from "/draw.js";
+import { badge, modelList, shelf } from "/models.js";
 import * as views from "/views.js";
 
 const EXAMPLES = [
@@ -14,11 +15,20 @@ const EXAMPLES = [
   ["Word order", "The children were playing in the garden.", "The children were in playing the garden."],
 ];
 const TASK = { surprisal: "surprisal", compare: "surprisal", trees: "trees", states: "states", judge: "judge", sample: "sample" };
+const ABOUT = {
+  surprisal: "How unexpected each word is to models that read from left to right: the more bits, the higher the bar.",
+  trees: "The most probable trees of a sentence. A number beside a label is the probability of its bracket, given the words.",
+  states: "An incremental parser word by word: what it holds possible so far, and where it has to change its mind.",
+  compare: "Two sentences word by word, and how far their surprisal differs.",
+  judge: "Whether a classifier takes sentences for good English, and what in their trees spoke for and against them.",
+  sample: "Sentences that a model writes by itself. The same seed gives the same sentences.",
+};
 const $ = (id) => document.getElementById(id);
 
 let state = defaults();
-let offered = { models: [], limits: {} };
+let limits = {};
 let asked = 0;
+const models = shelf(writeModels);
 
 // -- light and dark -------------------------------------------------------------------------
 
@@ -43,15 +53,27 @@ $("theme").addEventListener("click", () => {
 // -- state and controls ---------------------------------------------------------------------
 
 function able(view) {
-  return offered.models.filter((model) => model.tasks.includes(TASK[view]));
+  return models.all().filter((model) => model.tasks.includes(TASK[view]));
+}
+
+// Those that answer where nobody chooses: what the server was started with.
+function usual(view) {
+  const found = able(view).filter((model) => model.at_start);
+  return (found.length ? found : able(view).slice(0, 1)).map((model) => model.name);
+}
+
+function chosenModels() {
+  const names = able("surprisal").map((model) => model.name);
+  const wanted = state.models.filter((name) => names.includes(name));
+  return wanted.length ? wanted : usual("surprisal");
 }
 
 function chosenModel(view) {
   const names = able(view).map((model) => model.name);
   if (names.includes(state.model[view])) return state.model[view];
   // Trees are best looked at where their brackets have probabilities.
-  const best = able(view).find((model) => view === "trees" && model.brackets);
-  return best?.name ?? names[0] ?? null;
+  const best = able(view).find((model) => view === "trees" && model.brackets && model.at_start);
+  return best?.name ?? usual(view)[0] ?? null;
 }
 
 function writeControls() {
@@ -78,12 +100,28 @@ function writeControls() {
   $("max-words").value = state.maxWords;
   $("seed").value = state.seed ?? "";
   $("show").textContent = view === "sample" ? "Sample" : "Show";
-  const names = able("surprisal").map((model) => model.name);
-  const wanted = state.models.filter((name) => names.includes(name));
-  $("models").replaceChildren(...names.map((name) => el("label", { class: "check" },
-    el("input", { type: "checkbox", name: "models", value: name, ...((wanted.length ? wanted : names).includes(name) ? { checked: true } : {}) }), ` ${name}`)));
-  const one = chosenModel(view);
-  $("model").replaceChildren(...able(view).map((model) => el("option", { value: model.name, ...(model.name === one ? { selected: true } : {}) }, `${model.name} (${model.system})`)));
+  $("about").textContent = ABOUT[view];
+  writeModels();
+}
+
+// Whatever depends on how far models are. The focus stays where it was.
+function writeModels() {
+  const focused = document.activeElement?.closest("#models, #all-models");
+  const at = document.activeElement?.value || document.activeElement?.dataset.load;
+  const chosen = chosenModels();
+  $("models").replaceChildren(...able("surprisal").map((model) => el("label", { class: "check" },
+    el("input", { type: "checkbox", name: "models", value: model.name, checked: chosen.includes(model.name) }),
+    ` ${model.name}`, badge(model) ? el("small", { class: "badge" }, ` ${badge(model)}`) : null)));
+  const one = chosenModel(state.view);
+  $("model").replaceChildren(...able(state.view).map((model) => el("option", { value: model.name, selected: model.name === one },
+    `${model.name} (${[model.system.replaceAll("_", "-"), badge(model)].filter(Boolean).join(", ")})`)));
+  $("models-help").textContent = models.all().some((model) => model.state === "offered")
+    ? "A model that is not loaded yet is loaded as soon as a question needs it. You can do that here, too." : "Each can be chosen in the views that it is for.";
+  $("all-models").replaceChildren(...modelList(models.all(), models.load));
+  if (focused) {
+    const same = [...focused.querySelectorAll("input, button")].find((each) => (each.dataset.load ?? each.value) === at);
+    (same ?? (focused.id === "all-models" ? $("close-models") : null))?.focus();
+  }
 }
 
 function readControls() {
@@ -96,9 +134,7 @@ function readControls() {
   state.maxWords = number($("max-words").value, state.maxWords);
   state.seed = number($("seed").value, null);
   if (["surprisal", "compare"].includes(state.view)) {
-    const boxes = [...document.querySelectorAll("#models input")];
-    const checked = boxes.filter((box) => box.checked).map((box) => box.value);
-    state.models = checked.length === boxes.length ? [] : checked;
+    state.models = [...document.querySelectorAll("#models input:checked")].map((box) => box.value);
   } else if ($("model").value) state.model[state.view] = $("model").value;
 }
 
@@ -114,14 +150,32 @@ function question() {
   const width = Math.max(320, Math.min(1100, $("results").clientWidth - 8));
   const shared = { tokenized: state.tokenized, width, formats: ["svg", "latex"] };
   const model = chosenModel(state.view);
-  const models = state.models.filter((name) => able("surprisal").some((each) => each.name === name));
   switch (state.view) {
-    case "surprisal": return { ...shared, text: state.text, models, eos: state.eos };
+    case "surprisal": return { ...shared, text: state.text, models: chosenModels(), eos: state.eos };
     case "trees": return { ...shared, text: state.text, model, k: state.k.trees };
     case "states": return { ...shared, text: state.text, model, k: state.k.states };
-    case "compare": return { ...shared, first: state.text, second: state.second, models };
+    case "compare": return { ...shared, first: state.text, second: state.second, models: chosenModels() };
     case "judge": return { ...shared, text: state.text, model };
-    default: return { model, count: state.count, max_words: state.maxWords, ...(state.seed === null ? {} : { seed: state.seed }) };
+    default: return { model, formats: ["svg", "latex"], count: state.count, max_words: state.maxWords, ...(state.seed === null ? {} : { seed: state.seed }) };
+  }
+}
+
+// What is still to be loaded before there can be an answer.
+function missing(view) {
+  const names = ["surprisal", "compare"].includes(view) ? chosenModels() : [chosenModel(view)];
+  return models.all().filter((model) => names.includes(model.name) && ["offered", "loading"].includes(model.state)).map((model) => model.name);
+}
+
+// Asks again while the server says that it is still loading a model.
+async function askLoaded(own, work) {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error.code !== "E_LOADING" || own !== asked) throw error;
+      await new Promise((done) => setTimeout(done, 1000 * (error.retryAfter ?? 1)));
+      if (own !== asked) throw error;
+    }
   }
 }
 
@@ -144,11 +198,16 @@ async function show() {
   const results = $("results");
   results.setAttribute("aria-busy", "true");
   const started = performance.now();
-  const slow = setTimeout(() => own === asked && say("Working…"), 300);
+  const absent = missing(view);
+  if (absent.length) {
+    say(`Loading ${absent.join(", ")}…`);
+    setTimeout(models.look, 100);
+  }
+  const slow = setTimeout(() => own === asked && !absent.length && say("Working…"), 300);
   try {
-    if (view === "surprisal" && words(state.text) > 0.5 * (offered.limits.words ?? 1000)) await stream(own, results);
+    if (view === "surprisal" && words(state.text) > 0.5 * (limits.words ?? 1000)) await askLoaded(own, () => stream(own, results));
     else {
-      const answer = await ask(view, question());
+      const answer = await askLoaded(own, () => ask(view, question()));
       if (own !== asked) return;
       results.replaceChildren(...shown(view, answer).filter(Boolean));
     }
@@ -160,6 +219,7 @@ async function show() {
     fail(`${error.message}${later}`);
   } finally {
     clearTimeout(slow);
+    if (absent.length) models.look();
     if (own === asked) results.setAttribute("aria-busy", "false");
   }
 }
@@ -213,6 +273,26 @@ function choose(view, { focus = false } = {}) {
   const ready = view === "sample" ? state.seed !== null : state.text.trim() && (view !== "compare" || state.second.trim());
   if (ready && able(view).length) show();
   else if (!able(view).length) fail("None of the models of this server does this.");
+  else welcome();
+}
+
+// What is shown before anything was asked.
+function welcome() {
+  if (state.view === "sample") return;
+  const both = state.view === "compare";
+  $("results").replaceChildren(
+    el("p", { class: "help" }, both ? "Type two sentences, or begin with a pair of these." : "Type a sentence, or begin with one of these."),
+    el("ul", { class: "begin" }, ...EXAMPLES.map(([name, first, second], place) => el("li", {},
+      el("button", { type: "button", onclick: () => useExample(place) },
+        el("strong", {}, name), el("span", {}, first), both ? el("span", {}, second) : null)))));
+}
+
+function useExample(place) {
+  [, $("text").value, $("second").value] = EXAMPLES[place];
+  $("tokenized").checked = false;
+  state.word = null;
+  show();
+  $("results").focus({ preventScroll: true });
 }
 
 // -- wiring ---------------------------------------------------------------------------------
@@ -244,14 +324,14 @@ $("views").addEventListener("keydown", (event) => {
 });
 $("example").append(...EXAMPLES.map(([name], place) => el("option", { value: String(place) }, name)));
 $("example").addEventListener("change", () => {
-  const found = EXAMPLES[Number($("example").value)];
-  if (!$("example").value || !found) return;
-  [, $("text").value, $("second").value] = found;
-  $("tokenized").checked = false;
+  const place = $("example").value;
+  if (!place) return;
   $("example").value = "";
-  state.word = null;
-  show();
+  useExample(Number(place));
 });
+$("open-models").addEventListener("click", () => { models.look(); $("models-dialog").showModal(); });
+$("close-models").addEventListener("click", () => $("models-dialog").close());
+$("models-dialog").addEventListener("click", (event) => { if (event.target === $("models-dialog")) $("models-dialog").close(); });
 $("copy-link").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(location.href);
@@ -268,14 +348,20 @@ addEventListener("hashchange", () => {
 function restore() {
   state = fromHash(location.hash);
   const answered = state.answered;
+  const names = models.all().map((model) => model.name);
+  const strange = [...state.models, ...Object.values(state.model)].filter((name) => !names.includes(name));
   writeControls();
   $("results").replaceChildren();
   if (answered) show();
+  else welcome();
+  if (strange.length) fail(`This link asks for ${[...new Set(strange)].join(", ")}, which this server does not have. Others answer instead.`);
 }
 
 try {
-  offered = await ask("models");
-  for (const [id, limit] of [["k", "trees"], ["count", "samples"]]) if (offered.limits[limit]) $(id).max = offered.limits[limit];
+  const offered = await ask("models");
+  limits = offered.limits;
+  models.take(offered.models);
+  for (const [id, limit] of [["k", "trees"], ["count", "samples"]]) if (limits[limit]) $(id).max = limits[limit];
   restore();
 } catch (error) {
   fail(error.message);

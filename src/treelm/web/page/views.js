@@ -44,16 +44,37 @@ export function trees(answer) {
     const chance = tree.posterior === null ? "" : `Probability ${percent(tree.posterior)}, given the words`;
     const tsv = [["label", "start", "end", "probability", "words"],
       ...tree.brackets.map((b) => [b.label, b.start, b.end, b.probability, span(b)])];
-    return el("article", {},
+    const card = el("article", {},
       heading(answer.trees.length > 1 ? `Tree ${place + 1}` : "Best tree"),
+      place ? changes(answer.trees[0].brackets, tree.brackets, span) : null,
       tree.svg ? picture(tree.svg) : null,
       el("div", { class: "under" }, el("p", { class: "help" }, chance),
         exports({ name: `tree-${place + 1}`, svg: tree.svg, tsv, latex: tree.latex })),
       details("Brackets as text", el("p", {}, el("code", { class: "brackets" }, tree.tree))),
       details("Probabilities of brackets as a table", table("Brackets and their probabilities, given the words", ["label", "words", "probability"], rows)));
+    const drawn = card.querySelector(".picture svg");
+    if (drawn) card.style.setProperty("--width", drawn.style.getPropertyValue("--width"));
+    return card;
   });
-  if (!shown.length) shown.push(el("p", {}, "There is no tree."));
-  return [notes(answer.notes), ...shown];
+  if (!shown.length) return [notes(answer.notes), el("p", {}, "There is no tree.")];
+  return [notes(answer.notes), el("div", { class: "side" }, ...shown)];
+}
+
+// How a tree differs from the best one: the brackets that only one of them has.
+function changes(best, own, span) {
+  const key = (bracket) => `${bracket.label} ${bracket.start} ${bracket.end}`;
+  const only = (those, others) => {
+    const left = others.map(key);
+    return those.filter((bracket) => {
+      const at = left.indexOf(key(bracket));
+      if (at >= 0) left.splice(at, 1);
+      return at < 0;
+    });
+  };
+  const named = (brackets) => brackets.slice(0, 3).map((bracket) => `${bracket.label} “${cut(span(bracket))}”`).join(", ") + (brackets.length > 3 ? `, and ${brackets.length - 3} more` : "");
+  const [gained, lost] = [only(own, best), only(best, own)];
+  const said = [gained.length ? `with ${named(gained)}` : "", lost.length ? `without ${named(lost)}` : ""].filter(Boolean).join("; ");
+  return el("p", { class: "help" }, said ? `Unlike tree 1: ${said}` : "The same brackets as tree 1, joined in another way");
 }
 
 function cut(text) {
@@ -120,7 +141,7 @@ export function states(answer, word, moved) {
     el("div", { class: "slider" }, back, slider, on, play),
     here,
     el("div", { class: "under" }, el("p", { class: "help" }, `${answer.legend} A/B: an A that still lacks a B; “;” separates constituents, the outermost first; @…: part of a phrase that binarization made.`),
-      exports({ name: "parser-states", svg: answer.svg, tsv }))];
+      exports({ name: "parser-states", svg: answer.svg, tsv, latex: answer.latex }))];
 }
 
 function step(found) {
@@ -165,7 +186,7 @@ export function compare(answer) {
       ...each.pairs.map((p) => [p.first, p.first_surprisal, p.second, p.second_surprisal, p.difference])];
     return el("article", {},
       el("p", { class: "verdict" }, `${each.model}: ${bits(each.first_total, 1)} and ${bits(each.second_total, 1)} bits; `,
-        el("strong", {}, `the second has ${signed(each.difference, 1)}`)),
+        el("strong", {}, `the second has ${signed(each.difference, 1)} bits`)),
       each.svg ? picture(each.svg) : null,
       el("div", { class: "under" }, el("span"), exports({ name: `difference-${each.model}`, svg: each.svg, tsv, latex: each.latex })),
       details("Figures as a table", table("Surprisal of both sentences in bits", head, rows)));
@@ -175,22 +196,41 @@ export function compare(answer) {
 
 // -- verdicts -------------------------------------------------------------------------------
 
+const PIECES_SHOWN = 12;
+
 export function judge(answer) {
   const shown = answer.verdicts.map((verdict, place) => {
     const margin = verdict.margin === null ? "no analysis" : `margin ${signed(verdict.margin, 3)}`;
-    const rows = verdict.pieces.map((piece) => [piece.name, signed(piece.weight, 3)]);
     const tsv = [["piece", "weight"], ...verdict.pieces.map((piece) => [piece.name, piece.weight])];
-    const folded = rows.length ? details("Pieces that decided", table("What each piece adds to the margin, the heaviest first", ["piece", "weight"], rows)) : null;
-    if (folded && !verdict.svg) folded.open = true;
     return el("article", {},
       el("p", { class: "verdict" }, el("strong", { class: verdict.label }, verdict.label), ` · ${margin} · probability of good ${percent(verdict.probability)}`),
       el("p", { class: "sentence" }, verdict.words.join(" ")),
-      verdict.svg ? picture(verdict.svg) : null,
-      el("div", { class: "under" }, el("p", { class: "help" }, verdict.svg ? "Green productions speak for the sentence, red ones against it." : ""),
-        exports({ name: `verdict-${place + 1}`, svg: verdict.svg, tsv: rows.length ? tsv : null })),
-      folded);
+      el("div", { class: "beside" }, verdict.svg ? picture(verdict.svg) : null, el("div", {}, ...pieces(verdict))),
+      el("div", { class: "under" }, el("p", { class: "help" }, verdict.svg ? `Beside a label, what is below it adds to the margin: green speaks for the sentence, red against it.${elsewhere(verdict)}` : ""),
+        exports({ name: `verdict-${place + 1}`, svg: verdict.svg, tsv: verdict.pieces.length ? tsv : null, latex: verdict.latex })));
   });
   return [notes(answer.notes), ...shown];
+}
+
+function elsewhere(verdict) {
+  return verdict.elsewhere === null ? "" : ` What belongs to no part of the tree adds ${signed(verdict.elsewhere, 2)}.`;
+}
+
+// The heaviest pieces, which are what decided; the others are folded.
+function pieces(verdict) {
+  if (!verdict.pieces.length) return [];
+  const largest = Math.abs(verdict.pieces[0].weight) || 1;
+  const rows = (some) => some.map((piece) => [el("code", {}, piece.name), weighedCell(piece.weight, largest)]);
+  const head = ["piece", "adds to the margin"];
+  const first = table("The pieces that decided, the heaviest first", head, rows(verdict.pieces.slice(0, PIECES_SHOWN)));
+  const rest = verdict.pieces.slice(PIECES_SHOWN);
+  return rest.length ? [first, details(`${rest.length} more pieces`, table("Lighter pieces", head, rows(rest)))] : [first];
+}
+
+function weighedCell(weight, largest) {
+  const bar = el("span", { class: weight < 0 ? "bar against" : "bar for" });
+  bar.style.width = `${Math.max(1, Math.round((50 * Math.abs(weight)) / largest))}%`;
+  return el("span", { class: "barcell" }, el("span", { class: "balance", "aria-hidden": "true" }, bar), ` ${signed(weight, 3)}`);
 }
 
 // -- samples --------------------------------------------------------------------------------
@@ -199,12 +239,15 @@ export function judge(answer) {
 export function sample(answer, use) {
   const tsv = [["sentence", "log_prob", "complete", "tree"],
     ...answer.sentences.map((each) => [each.words.join(" "), each.log_prob, Number(each.complete), each.tree ?? ""])];
+  const classes = answer.sentences.some((each) => each.words.some((word) => word.startsWith("UNK")));
   return [
+    notes(classes ? ["UNK… stands for a word that the model does not know; what follows says how such words are spelled, such as -s or -CAPS."] : []),
     el("p", { class: "help" }, `Sampled from ${answer.model} with seed ${answer.seed}, which gives the same again; an empty field gives new ones.`),
-    el("ol", { class: "samples" }, ...answer.sentences.map((each) => el("li", {},
+    el("ol", { class: "samples" }, ...answer.sentences.map((each, place) => el("li", {},
       el("span", {}, each.words.join(" ") || "(no words)", each.complete ? "" : " … (cut)"),
       each.words.length ? el("button", { type: "button", class: "small", onclick: () => use(each.words.join(" ")), "aria-label": `Look at it: ${each.words.join(" ")}` }, "Look at it") : null,
-      each.tree ? details("Tree", el("code", { class: "brackets" }, each.tree)) : null))),
-    el("div", { class: "under" }, el("span"), exports({ name: "samples", tsv })),
+      each.tree ? details("Tree", each.svg ? picture(each.svg) : null,
+        el("p", {}, el("code", { class: "brackets" }, each.tree)), exports({ name: `sample-${place + 1}`, svg: each.svg, latex: each.latex })) : null))),
+    el("div", { class: "under" }, el("span"), exports({ name: "samples", tsv, latex: answer.latex })),
   ];
 }
