@@ -61,8 +61,8 @@ def classify(
     Args:
         parser: Classifiers by features of trees: a model folder that parses, or a file of parses.
         explain: File to write: how the margins of the first 50 sentences are worked out, step by
-            step, as text; or, if it is named .svg, the trees behind them, each production with its
-            weight in colour, for latent SVMs and classifiers by rules.
+            step, as text; or, if it is named .svg, the trees behind them, each part with its weight
+            in colour, for latent SVMs and classifiers by rules or parts of trees.
     """
     opened = open_model(model, Task.CLASSIFY, text, common)
     text = opened.text

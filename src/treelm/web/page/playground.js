@@ -71,8 +71,9 @@ function chosenModels() {
 function chosenModel(view) {
   const names = able(view).map((model) => model.name);
   if (names.includes(state.model[view])) return state.model[view];
-  // Trees are best looked at where their brackets have probabilities.
-  const best = able(view).find((model) => view === "trees" && model.brackets && model.at_start);
+  // Trees are best looked at where their brackets have probabilities, and n-grams write the fastest.
+  const suits = { trees: (model) => model.brackets, sample: (model) => model.system === "ngram" }[view];
+  const best = suits && able(view).find((model) => model.at_start && suits(model));
   return best?.name ?? usual(view)[0] ?? null;
 }
 

@@ -140,7 +140,7 @@ export function states(answer, word, moved) {
   return [notes(answer.notes), strip,
     el("div", { class: "slider" }, back, slider, on, play),
     here,
-    el("div", { class: "under" }, el("p", { class: "help" }, `${answer.legend} A/B: an A that still lacks a B; “;” separates constituents, the outermost first; @…: part of a phrase that binarization made.`),
+    el("div", { class: "under" }, el("p", { class: "help" }, `${answer.legend} Comes back: what it grew from was not among those shown; lost: nothing grows from it; wins, survives: the best tree of the whole sentence grows from it, or another good one. A/B: an A that still lacks a B; “;” separates constituents, the outermost first; @…: part of a phrase that binarization made.`),
       exports({ name: "parser-states", svg: answer.svg, tsv, latex: answer.latex }))];
 }
 
