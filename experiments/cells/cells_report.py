@@ -32,7 +32,7 @@ from paper_cells import (
     shown,
 )
 
-from treelm.tasks.report.page import STYLE
+from treelm.tasks.report.page import page_of
 from treelm.view.markup import escape, escape_attribute
 from treelm.view.plots import Bar, Point, Series, draw_grouped_bars, draw_line_chart
 
@@ -101,25 +101,6 @@ details { margin: .4rem 0; } summary { cursor: pointer; color: var(--accent); }
 @media print { nav { display: none; } details { display: none; } }
 """
 
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
-{body}
-</main>
-</body>
-</html>
-"""
-
 
 def report_page(papers: Sequence[Paper]) -> str:
     """Return the page; texts are shown as they are, whatever they contain."""
@@ -127,8 +108,7 @@ def report_page(papers: Sequence[Paper]) -> str:
     for paper in papers:
         parts += _paper(paper)
     parts += _runs()
-    style = STYLE + _OWN_STYLE
-    return _PAGE.format(title=escape(TITLE), style=style, body="\n".join(parts))
+    return page_of(TITLE, parts, _OWN_STYLE)
 
 
 def _summary(papers: Sequence[Paper]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import assert_fine, run_script
 from tests.command_line import treelm as run_treelm
+from tests.scripts import load_script
 
 import treelm
 from treelm.corpus.brackets import read_trees
@@ -124,11 +124,7 @@ def test_rescoring_benchmark_prints_every_figure(tmp_path: Path) -> None:
 
 
 def test_tables_of_the_page_are_replaced_between_their_marks() -> None:
-    specification = importlib.util.spec_from_file_location("peers", SCRIPT.with_name("peers.py"))
-    assert specification is not None
-    assert specification.loader is not None
-    peers = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(peers)
+    peers = load_script(SCRIPT.with_name("peers.py"))
     page = "a\n<!-- ngram: begin -->\nold\n<!-- ngram: end -->\nb\n"
     table = peers.rows(("work", "treelm"), [("score", r"3 \1")])
     assert peers.replace_table(page, "ngram", table) == (

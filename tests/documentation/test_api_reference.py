@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from tests.scripts import load_script
 
 from treelm.models.registry import SYSTEMS
 
@@ -15,17 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 REFERENCE = REPOSITORY / "docs" / "reference"
 
 
-def load_generator() -> ModuleType:
-    path = REPOSITORY / "docs" / "make_api_reference.py"
-    spec = importlib.util.spec_from_file_location("make_api_reference", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATOR = load_generator()
+GENERATOR = load_script(REPOSITORY / "docs" / "make_api_reference.py")
 PAGES: dict[Path, str] = GENERATOR.pages()
 
 

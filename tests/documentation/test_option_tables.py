@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from tests.scripts import load_script
 
 from treelm.models.registry import SYSTEMS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
-
-def load_generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("option_tables", DOCS / "make_option_tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATOR = load_generator()
+GENERATOR = load_script(DOCS / "make_option_tables.py")
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from tests.documentation.test_documentation import blocks, commands, run_command
+from tests.scripts import load_script
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -32,18 +31,7 @@ def test_the_commands_of_the_readme_draw_its_pictures(tmp_path: Path) -> None:
 # -- pictures of the pages ------------------------------------------------------------------
 
 
-def _make_pictures() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "make_pictures", REPOSITORY / "docs" / "make_pictures.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-MAKER = _make_pictures()
+MAKER = load_script(REPOSITORY / "docs" / "make_pictures.py")
 #: Drawn by the commands of the README, and by hand.
 _OTHERS = {"surprisal", "tree", "overview"}
 

@@ -62,7 +62,6 @@ _PAGE = """\
 <body>
 <main>
 <h1>{title}</h1>
-<p class="signature"><code>{signature}</code></p>
 {body}
 </main>
 </body>
@@ -126,12 +125,20 @@ class Section:
 
 def html_page(title: str, signature: str, sections: Sequence[Section]) -> str:
     """Return the page; texts are shown as they are, whatever they contain."""
-    return _PAGE.format(
-        title=escape(title),
-        signature=escape(signature),
-        style=STYLE,
-        body="\n".join(_section(section) for section in sections if not section.is_empty),
-    )
+    shown = [_section(section) for section in sections if not section.is_empty]
+    named = f'<p class="signature"><code>{escape(signature)}</code></p>'
+    return page_of(title, [named, *shown])
+
+
+def page_of(title: str, parts: Sequence[str], style: str = "") -> str:
+    """Return a page in the look of reports, which loads nothing.
+
+    Args:
+        title: Its title.
+        parts: What it shows, as HTML.
+        style: What is added to the style of reports.
+    """
+    return _PAGE.format(title=escape(title), style=STYLE + style, body="\n".join(parts))
 
 
 def _section(section: Section) -> str:
