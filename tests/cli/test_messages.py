@@ -117,7 +117,7 @@ def test_python_names_options_as_python_does(tmp_path: Path) -> None:
     for options, says in (
         ({"ordr": 3}, r"ordr: there is no such option\. Did you mean order\?"),
         ({"held": text}, r"Did you mean held_out\?"),
-        ({"frobnicate": 1}, "There are: unknown, order, smoothing"),
+        ({"frobnicate": 1}, "There are: unknown, spelling_min_count, order, smoothing"),
         ({"smoothing": "jm"}, "give one with held_out"),
     ):
         with pytest.raises(UsageError, match=says) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -49,6 +50,14 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Executor]:
 def test_executors_keep_their_contract(engine: Executor) -> None:
     assert isinstance(engine, Executor)
     check_contract("executor", engine, CASES)
+
+
+def test_all_workers_start_with_the_first_shard() -> None:
+    """None comes later, when the thread of a pool that has lost another may be counting them."""
+    before = len(multiprocessing.active_children())
+    with ProcessExecutor(3) as workers:
+        assert list(workers.map(len, ["one"])) == [3]
+        assert len(multiprocessing.active_children()) == before + 3
 
 
 def test_contract_catches_an_executor_out_of_order() -> None:

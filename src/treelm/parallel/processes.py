@@ -154,6 +154,9 @@ class ProcessExecutor:
             self._pool = ProcessPoolExecutor(
                 self.workers, mp_context=self._context, initializer=_end_with_parent
             )
+            # All workers start with the first shard. Started one by one, with later shards, one may
+            # come while the thread of a pool that has just lost another counts them, and end it.
+            vars(self._pool)["_safe_to_dynamically_spawn_children"] = False
         return self._pool
 
     def _give_up(self, pool: ProcessPoolExecutor) -> None:
