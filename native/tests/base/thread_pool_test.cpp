@@ -142,9 +142,13 @@ namespace {
 // Runs `body` in a forked child, which is killed if it hangs; true if it returned true.
 template <class Body>
 bool child_succeeds(Body body) {
+#ifdef __SANITIZE_ADDRESS__
+  // A thread that is just done may hold the sanitizer's allocator, which the child would then wait for in vain.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+#endif
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(120);
     _exit(body() ? 0 : 1);
   }
   int status = -1;
