@@ -397,3 +397,39 @@ def test_tied_words_never_lower_the_likelihood() -> None:
 
 def _arrays(state: LatentWeights) -> tuple[IntArray, FloatArray]:
     return state.substates, state.weights
+
+
+def many_pieces(last: str = "") -> LatentTrees:
+    """Return so many nodes that several threads score a piece each, and one adds up after another."""
+    wide = " ".join(f"(NP (DT the) (NN {'dog' if i % 3 else 'rain'}))" for i in range(300))
+    texts = [f"(ROOT (S {wide} (VP (VB {verb}))))" for verb in ("runs", "falls") * 70]
+    trees = latent_trees(texts[:70] + ([last] if last else []) + texts[70:])
+    assert len(trees.trees.node_symbol) > 4 * (1 << 15)
+    return trees
+
+
+def test_counts_of_many_pieces_do_not_depend_on_threads() -> None:
+    trees = many_pieces()
+    state = split(trees.rules, unsplit_weights(trees), noise=0.01, seed=7, cycle=1)
+    one = trees.expect(state.substates, state.weights)
+    assert one.counts.sum() == pytest.approx(len(trees.trees.node_symbol))
+    shares = sibling_shares(trees.rules, state, one.counts)
+    gains = trees.merge_gains(state.substates, state.weights, shares)
+    for threads in (2, 3, 7):
+        several = trees.expect(state.substates, state.weights, threads=threads)
+        assert several.counts.tobytes() == one.counts.tobytes()
+        assert several.tree_log_probs.tobytes() == one.tree_log_probs.tobytes()
+        again = trees.merge_gains(state.substates, state.weights, shares, threads=threads)
+        assert again.tobytes() == gains.tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_overflow_in_one_of_many_pieces_ends_the_others(threads: int) -> None:
+    trees = many_pieces("(ROOT (A y) (A y))")
+    weights = np.ones(trees.rules.ends(np.ones(len(trees.trees.symbols), dtype=np.int32))[2])
+    lexical = len(trees.rules.binary) + len(trees.rules.unary)
+    tag = trees.trees.symbols.index("A")
+    weights[lexical:][trees.tagged.pairs[:, 1] == tag] = 1e308
+    with pytest.raises(EstimationError, match="tree 71 ") as caught:
+        trees.expect(np.ones(len(trees.trees.symbols), dtype=np.int32), weights, threads=threads)
+    assert caught.value.code == "E_NAN"

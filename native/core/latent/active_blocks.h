@@ -30,6 +30,14 @@ class ActiveBlocks {
             {right_.data() + first_column, columns},
             weights_.data() + weights_start_[rule]};
   }
+  // Rows of a rule that expected counts may fall into.
+  std::size_t counted_rows(std::size_t rule) const {
+    return shapes_->rule(rule).left == no_symbol ? shapes_->rows(rule) : rows_start_[rule + 1] - rows_start_[rule];
+  }
+  // Sums that one instance of a rule adds to, in one of these rows.
+  std::size_t counted_columns(std::size_t rule) const {
+    return shapes_->rule(rule).left == no_symbol ? 1 : columns_start_[rule + 1] - columns_start_[rule];
+  }
 
  private:
   // Marks the rows, then the columns of a block that are not zero, and counts them.

@@ -14,9 +14,6 @@ namespace treelm {
 
 namespace {
 
-// Multiplications in one piece of work when counts are added up.
-constexpr std::size_t work_products = std::size_t{1} << 16;
-
 Lanes* room(std::vector<Lanes>& lines, std::size_t size) {
   if (lines.size() < size) lines.resize(size);
   return lines.data();
@@ -40,10 +37,9 @@ double power_of_two(std::int32_t exponent) {
 
 }  // namespace
 
-void LatentScores::begin(const ActiveBlocks& blocks, const TreePiece& piece, std::size_t workers) {
+void LatentScores::begin(const ActiveBlocks& blocks, const TreePiece& piece) {
   blocks_ = &blocks;
   piece_ = &piece;
-  if (scratch_.size() < workers) scratch_.resize(workers);
   const RuleBlocks& shapes = blocks_->shapes();
   const auto slots = static_cast<std::uint32_t>(piece.rule.size());
   place_.resize(slots);
@@ -95,10 +91,11 @@ void LatentScores::for_each_group(std::uint32_t first, std::uint32_t last, const
 }
 
 template <typename Body>
-void LatentScores::run_level(const std::vector<std::uint32_t>& cuts, ThreadPool& pool, const Body& body) {
+void LatentScores::run_level(const std::vector<std::uint32_t>& cuts, ThreadPool& pool, std::span<LatentScratch> scratch,
+                             const Body& body) {
   const auto work = [&](std::size_t i, std::size_t worker) {
     for_each_group(cuts[i], cuts[i + 1],
-                   [&](std::uint32_t slot, std::size_t count) { body(slot, count, scratch_[worker]); });
+                   [&](std::uint32_t slot, std::size_t count) { body(slot, count, scratch[worker]); });
   };
   const std::size_t pieces = cuts.size() - 1;
   if (pieces > 1 && pool.size() > 1) return pool.map(pieces, work);
@@ -140,7 +137,7 @@ void LatentScores::gather_parents(const ActiveBlock& block, std::uint32_t first,
   gather_rows(scores, block.rows, scale, parents);
 }
 
-void LatentScores::inside_group(std::uint32_t first, std::size_t count, Scratch& scratch) {
+void LatentScores::inside_group(std::uint32_t first, std::size_t count, LatentScratch& scratch) {
   const std::size_t rule = piece_->rule[first];
   const RuleBlocks& shapes = blocks_->shapes();
   const ActiveBlock block = blocks_->active(rule);
@@ -166,10 +163,10 @@ void LatentScores::inside_group(std::uint32_t first, std::size_t count, Scratch&
   }
 }
 
-void LatentScores::inside(ThreadPool& pool) {
+void LatentScores::inside(ThreadPool& pool, std::span<LatentScratch> scratch) {
   for (const std::vector<std::uint32_t>& cuts : piece_->levels)
-    run_level(cuts, pool,
-              [&](std::uint32_t slot, std::size_t count, Scratch& scratch) { inside_group(slot, count, scratch); });
+    run_level(cuts, pool, scratch,
+              [&](std::uint32_t slot, std::size_t count, LatentScratch& own) { inside_group(slot, count, own); });
 }
 
 void LatentScores::roots(std::span<double> log_prob) {
@@ -190,7 +187,7 @@ void LatentScores::roots(std::span<double> log_prob) {
   }
 }
 
-void LatentScores::outside_group(std::uint32_t first, std::size_t count, Scratch& scratch) {
+void LatentScores::outside_group(std::uint32_t first, std::size_t count, LatentScratch& scratch) {
   const std::size_t rule = piece_->rule[first];
   const RuleBlocks& shapes = blocks_->shapes();
   const ActiveBlock block = blocks_->active(rule);
@@ -213,10 +210,10 @@ void LatentScores::outside_group(std::uint32_t first, std::size_t count, Scratch
   if (shapes.rule(rule).right != no_symbol) scatter(to_right, rights, count, right_scores);
 }
 
-void LatentScores::outside(ThreadPool& pool) {
+void LatentScores::outside(ThreadPool& pool, std::span<LatentScratch> scratch) {
   for (auto cuts = piece_->levels.rbegin(); cuts != piece_->levels.rend(); ++cuts)
-    run_level(*cuts, pool,
-              [&](std::uint32_t slot, std::size_t count, Scratch& scratch) { outside_group(slot, count, scratch); });
+    run_level(*cuts, pool, scratch,
+              [&](std::uint32_t slot, std::size_t count, LatentScratch& own) { outside_group(slot, count, own); });
 }
 
 void LatentScores::check_numbers(ThreadPool& pool) const {
@@ -239,7 +236,7 @@ void LatentScores::check_numbers(ThreadPool& pool) const {
 }
 
 void LatentScores::count_rows(std::span<const std::pair<std::uint32_t, std::uint32_t>> runs, std::size_t first_row,
-                              std::size_t last_row, std::span<double> counts, Scratch& scratch) const {
+                              std::size_t last_row, std::span<double> counts, LatentScratch& scratch) const {
   const std::size_t rule = piece_->rule[runs[0].first];
   const RuleBlocks& shapes = blocks_->shapes();
   double* to = counts.data() + shapes.start(rule);
@@ -278,44 +275,19 @@ void LatentScores::count_rows(std::span<const std::pair<std::uint32_t, std::uint
           total(sums[i * columns + j]) * block.weights[j * all_rows + first_row + i];
 }
 
-// Many small rules make one piece of work, and the rows of a large one several. The cuts depend on sizes only.
-void LatentScores::plan_counts() {
-  work_.clear();
-  work_starts_.clear();
-  std::size_t products = work_products;
+void LatentScores::count(const CountedRows& rows, std::span<double> counts, LatentScratch& scratch) const {
   const std::span<const std::pair<std::uint32_t, std::uint32_t>> runs(piece_->runs);
-  for (std::size_t i = 0; i + 1 < piece_->rule_runs.size(); ++i) {
-    const std::size_t rule = piece_->rule[runs[piece_->rule_runs[i]].first];
-    const bool lexical = blocks_->shapes().rule(rule).left == no_symbol;
-    const std::size_t rows = lexical ? blocks_->shapes().rows(rule) : blocks_->active(rule).rows.size();
-    std::size_t instances = 1;
-    for (std::size_t run = piece_->rule_runs[i]; run < piece_->rule_runs[i + 1]; ++run)
-      instances += runs[run].second - runs[run].first;
-    const std::size_t row_products = instances * (lexical ? 1 : blocks_->active(rule).columns());
-    const std::size_t some =
-        std::max<std::size_t>(1, std::min(rows, work_products / std::max<std::size_t>(row_products, 1)));
-    for (std::size_t first = 0; first < rows; first += some) {
-      const std::size_t last = std::min(rows, first + some);
-      if (products + (last - first) * row_products > work_products) {
-        work_starts_.push_back(work_.size());
-        products = 0;
-      }
-      work_.push_back({i, first, last});
-      products += (last - first) * row_products;
-    }
+  const std::span<const std::uint32_t> starts(piece_->rule_runs);
+  const auto rule_at = [&](std::uint32_t start) { return std::size_t{piece_->rule[runs[start].first]}; };
+  const auto first = std::partition_point(starts.begin(), starts.end() - 1,
+                                          [&](std::uint32_t start) { return rule_at(start) < rows.first_rule; });
+  for (auto at = first; at != starts.end() - 1; ++at) {
+    const std::size_t rule = rule_at(*at);
+    if (rule > rows.last_rule) break;
+    const std::size_t first_row = rule == rows.first_rule ? rows.first_row : 0;
+    const std::size_t last_row = rule == rows.last_rule ? rows.last_row : blocks_->counted_rows(rule);
+    if (first_row < last_row) count_rows(runs.subspan(*at, *(at + 1) - *at), first_row, last_row, counts, scratch);
   }
-  work_starts_.push_back(work_.size());
-}
-
-void LatentScores::count(std::span<double> counts, ThreadPool& pool) {
-  const std::span<const std::pair<std::uint32_t, std::uint32_t>> runs(piece_->runs);
-  pool.map(work_starts_.size() - 1, [&](std::size_t index, std::size_t worker) {
-    for (std::size_t at = work_starts_[index]; at < work_starts_[index + 1]; ++at) {
-      const auto& [i, first, last] = work_[at];
-      count_rows(runs.subspan(piece_->rule_runs[i], piece_->rule_runs[i + 1] - piece_->rule_runs[i]), first, last,
-                 counts, scratch_[worker]);
-    }
-  });
 }
 
 }  // namespace treelm

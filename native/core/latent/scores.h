@@ -28,19 +28,30 @@ struct TreePiece {
   std::vector<std::uint32_t> rule_runs;                       // where the runs of a rule begin, for rules that occur
 };
 
+// The largest number of vectors that one rule needs, kept by one worker.
+struct LatentScratch {
+  std::vector<Lanes> left, right, to_left, to_right, pairs, parents, sums;
+};
+
+// Rows of the blocks of neighbouring rules: from `first_row` of the first one up to and without `last_row` of the
+// last one. Rows are those of active blocks.
+struct CountedRows {
+  std::size_t first_rule = 0, first_row = 0, last_rule = 0, last_row = 0;
+};
+
 // Inside and outside scores of the nodes of one piece; outside scores are divided by the tree's probability.
 class LatentScores {
  public:
   // Makes room for the scores of a piece, which must outlive their use, as must the blocks.
-  void begin(const ActiveBlocks& blocks, const TreePiece& piece, std::size_t workers);
-  void inside(ThreadPool& pool);
+  void begin(const ActiveBlocks& blocks, const TreePiece& piece);
+  // Both take the scratch of every worker of the pool.
+  void inside(ThreadPool& pool, std::span<LatentScratch> scratch);
+  void outside(ThreadPool& pool, std::span<LatentScratch> scratch);
   void roots(std::span<double> log_prob);
-  void outside(ThreadPool& pool);
   // Throws Error(not_a_number) for the first tree with scores that overflowed.
   void check_numbers(ThreadPool& pool) const;
-  // Divides the counting into pieces of work; then adds the expected counts to `counts`.
-  void plan_counts();
-  void count(std::span<double> counts, ThreadPool& pool);
+  // Adds the expected counts of some rows to `counts`.
+  void count(const CountedRows& rows, std::span<double> counts, LatentScratch& scratch) const;
 
   const double* inside_of(std::uint32_t slot) const { return values_.data() + place_[slot].inside; }
   const double* outside_of(std::uint32_t slot) const { return values_.data() + place_[slot].outside; }
@@ -53,29 +64,20 @@ class LatentScores {
   struct Children {
     Place left, right;
   };
-  // The largest number of vectors that one rule needs, kept by one worker.
-  struct Scratch {
-    std::vector<Lanes> left, right, to_left, to_right, pairs, parents, sums;
-  };
-
-  // Some rows of the block of one rule.
-  struct Work {
-    std::size_t rule_run, first_row, last_row;
-  };
-
   std::size_t size_of(std::int32_t symbol) const { return blocks_->shapes().count(symbol); }
   const Children& children(std::uint32_t slot) const { return children_[slot - piece_->words]; }
   void prefetch_children(std::size_t rule, std::uint32_t first, std::uint32_t last) const;
   void gather_children(std::size_t rule, std::uint32_t first, std::size_t count, Lanes* left, Lanes* right) const;
   void gather_parents(const ActiveBlock& block, std::uint32_t first, std::size_t count, Lanes* parents) const;
-  void inside_group(std::uint32_t first, std::size_t count, Scratch& scratch);
-  void outside_group(std::uint32_t first, std::size_t count, Scratch& scratch);
+  void inside_group(std::uint32_t first, std::size_t count, LatentScratch& scratch);
+  void outside_group(std::uint32_t first, std::size_t count, LatentScratch& scratch);
   void count_rows(std::span<const std::pair<std::uint32_t, std::uint32_t>> runs, std::size_t first_row,
-                  std::size_t last_row, std::span<double> counts, Scratch& scratch) const;
+                  std::size_t last_row, std::span<double> counts, LatentScratch& scratch) const;
   template <typename Body>
   void for_each_group(std::uint32_t first, std::uint32_t last, const Body& body) const;
   template <typename Body>
-  void run_level(const std::vector<std::uint32_t>& cuts, ThreadPool& pool, const Body& body);
+  void run_level(const std::vector<std::uint32_t>& cuts, ThreadPool& pool, std::span<LatentScratch> scratch,
+                 const Body& body);
 
   const ActiveBlocks* blocks_ = nullptr;
   const TreePiece* piece_ = nullptr;
@@ -85,10 +87,6 @@ class LatentScores {
   std::vector<Children> children_;  // per slot of an inner node
   std::vector<double> scale_;       // per slot of an inner node: 2^-exponent
   std::vector<std::int32_t> exponent_;
-  std::vector<Scratch> scratch_;  // per worker
-  // What is to be counted, and where each piece of work begins.
-  std::vector<Work> work_;
-  std::vector<std::size_t> work_starts_;
 };
 
 }  // namespace treelm

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -18,13 +19,62 @@ namespace {
 constexpr std::size_t piece_nodes = std::size_t{1} << 15;
 // Nodes in one piece of work of a level.
 constexpr std::size_t work_nodes = 64;
+// Pieces that a thread takes before anybody asks whether to go on, and parts in which their counts are added up.
+constexpr std::size_t pieces_per_thread = 8, counted_parts = 16;
+// What gathering the children of one instance costs, in multiplications.
+constexpr std::size_t gathering = 8;
 
 }  // namespace
 
 struct LatentTrees::Memory {
   ActiveBlocks blocks;
-  std::vector<LatentScores> scores;  // one for each thread
+  // One of each for every thread.
+  std::vector<LatentScores> scores;
+  std::vector<LatentScratch> scratch;
 };
+
+namespace {
+
+// Lets several threads add up what they have found in the order of the pieces: part k of a piece comes after part k of
+// the piece before. Pieces must be begun in this order.
+class InOrder {
+ public:
+  explicit InOrder(std::size_t pieces) : done_(pieces, 0) {}
+
+  // Waits until so many parts of the piece before this one are done.
+  void wait_before(std::size_t piece, std::size_t parts) {
+    if (piece == 0) return;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_[piece - 1] >= parts; });
+  }
+  void set_done(std::size_t piece, std::size_t parts) {
+    {
+      const std::lock_guard lock(mutex_);
+      done_[piece] = parts;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::size_t> done_;
+};
+
+// A piece that fails, or is stopped, must not keep those behind it waiting.
+class EndsPiece {
+ public:
+  EndsPiece(InOrder& order, std::size_t piece, std::size_t parts) : order_(order), piece_(piece), parts_(parts) {}
+  ~EndsPiece() { order_.set_done(piece_, parts_); }
+  EndsPiece(const EndsPiece&) = delete;
+  EndsPiece& operator=(const EndsPiece&) = delete;
+
+ private:
+  InOrder& order_;
+  std::size_t piece_, parts_;
+};
+
+}  // namespace
 
 struct LatentTrees::Lender {
   std::mutex mutex;
@@ -52,6 +102,8 @@ LatentTrees::LatentTrees(std::vector<LatentRule> rules, std::vector<std::uint32_
       tree_start_(std::move(tree_start)),
       lender_(std::make_unique<Lender>()) {
   check();
+  instances_.assign(rules_.size(), 0);
+  for (const std::uint32_t rule : node_rule_) ++instances_[rule];
   std::size_t first = 0;
   for (std::size_t tree = 0; tree < trees(); ++tree) {
     if (tree_start_[tree + 1] - tree_start_[first] < piece_nodes && tree + 1 < trees()) continue;
@@ -138,41 +190,78 @@ void LatentTrees::add_piece(std::size_t first_tree, std::size_t last_tree) {
   pieces_.push_back(std::move(piece));
 }
 
-// Scores one piece of trees on each thread, then hands these pieces to `use`, in order.
-template <typename Use>
-void LatentTrees::score_pieces(const RuleBlocks& shapes, std::span<const double> weights, bool outside,
-                               std::span<double> log_prob, ThreadPool& pool, const Interrupt& interrupt,
-                               const Use& use) const {
-  std::unique_ptr<Memory> memory = lender_->take();
-  auto& [blocks, scores] = *memory;
-  if (scores.size() < pool.size()) scores.resize(pool.size());
-  blocks.pack(shapes, weights, pool);
-  for (std::size_t first = 0; first < pieces_.size(); first += pool.size()) {
-    interrupt();
-    const std::size_t count = std::min(pool.size(), pieces_.size() - first);
-    // A piece alone has all threads for itself.
-    if (count == 1) {
-      score_piece(blocks, pieces_[first], scores[0], pool.size(), outside, log_prob, pool);
-    } else {
-      pool.map(count, [&](std::size_t i, std::size_t) {
-        ThreadPool own(1);
-        score_piece(blocks, pieces_[first + i], scores[i], pool.size(), outside, log_prob, own);
-      });
+// Parts of about the same work; where they are cut decides nothing but who waits for whom.
+std::vector<CountedRows> LatentTrees::plan_counts(const ActiveBlocks& blocks, std::size_t threads) const {
+  const std::size_t last = rules_.size() - 1;
+  CountedRows part{0, 0, last, blocks.counted_rows(last)};
+  if (threads == 1) return {part};
+  std::size_t all = 0;
+  const auto row_cost = [&](std::size_t rule) { return instances_[rule] * (blocks.counted_columns(rule) + gathering); };
+  for (std::size_t rule = 0; rule <= last; ++rule) all += row_cost(rule) * blocks.counted_rows(rule);
+  const std::size_t share = all / counted_parts + 1;
+  std::vector<CountedRows> parts;
+  std::size_t cost = 0;
+  for (std::size_t rule = 0; rule <= last; ++rule) {
+    const std::size_t own = row_cost(rule), rows = blocks.counted_rows(rule);
+    for (std::size_t row = 0; row < rows; ++row) {
+      cost += own;
+      if (cost < share) continue;
+      parts.push_back({part.first_rule, part.first_row, rule, row + 1});
+      part.first_rule = rule;
+      part.first_row = row + 1;
+      cost = 0;
     }
-    for (std::size_t i = 0; i < count; ++i) use(pieces_[first + i], scores[i]);
   }
-  lender_->give(std::move(memory));
+  parts.push_back(part);
+  return parts;
 }
 
-void LatentTrees::score_piece(const ActiveBlocks& blocks, const TreePiece& piece, LatentScores& scores,
-                              std::size_t workers, bool outside, std::span<double> log_prob, ThreadPool& pool) {
-  scores.begin(blocks, piece, workers);
-  scores.inside(pool);
-  scores.roots(log_prob);
-  if (!outside) return;
-  scores.outside(pool);
-  scores.check_numbers(pool);
-  scores.plan_counts();
+// Scores the pieces, one on each thread, and hands each to `use` in as many parts as `plan` says once the blocks are
+// there: part k of a piece after part k of the piece before, by whichever thread has the scores in its caches.
+template <typename Plan, typename Use>
+void LatentTrees::score_pieces(const RuleBlocks& shapes, std::span<const double> weights, bool outside,
+                               std::span<double> log_prob, ThreadPool& pool, const Interrupt& interrupt,
+                               const Plan& plan, const Use& use) const {
+  std::unique_ptr<Memory> memory = lender_->take();
+  auto& [blocks, scores, scratch] = *memory;
+  if (scores.size() < pool.size()) {
+    scores.resize(pool.size());
+    scratch.resize(pool.size());
+  }
+  blocks.pack(shapes, weights, pool);
+  const std::size_t parts = plan(blocks);
+  const auto score = [&](const TreePiece& piece, LatentScores& own, std::span<LatentScratch> room,
+                         ThreadPool& threads) {
+    own.begin(blocks, piece);
+    own.inside(threads, room);
+    own.roots(log_prob);
+    if (!outside) return;
+    own.outside(threads, room);
+    own.check_numbers(threads);
+  };
+  interrupt();
+  if (pieces_.size() == 1) {  // which has all threads for itself
+    score(pieces_[0], scores[0], scratch, pool);
+    pool.map(parts, [&](std::size_t part, std::size_t worker) { use(pieces_[0], scores[0], part, scratch[worker]); });
+  } else {
+    InOrder order(pieces_.size());
+    const std::size_t at_once = pool.size() > 1 ? pieces_per_thread * pool.size() : 1;
+    for (std::size_t first = 0; first < pieces_.size(); first += at_once) {
+      interrupt();
+      pool.map(std::min(at_once, pieces_.size() - first), [&](std::size_t i, std::size_t worker) {
+        const std::size_t piece = first + i;
+        const EndsPiece ends(order, piece, parts);
+        ThreadPool alone(1);
+        score(pieces_[piece], scores[worker], {&scratch[worker], 1}, alone);
+        for (std::size_t part = 0; part < parts; ++part) {
+          order.wait_before(piece, part + 1);
+          use(pieces_[piece], scores[worker], part, scratch[worker]);
+          order.set_done(piece, part + 1);
+        }
+      });
+    }
+  }
+  lender_->give(std::move(memory));
 }
 
 std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates, std::span<const double> weights,
@@ -184,8 +273,13 @@ std::vector<double> LatentTrees::expect(std::span<const std::int32_t> substates,
     std::fill(counts.data() + first, counts.data() + last, 0.0);
   });
   std::vector<double> result(trees());
-  score_pieces(shapes, weights, true, result, pool, interrupt,
-               [&](const TreePiece&, LatentScores& scores) { scores.count(counts, pool); });
+  std::vector<CountedRows> parts;
+  score_pieces(
+      shapes, weights, true, result, pool, interrupt,
+      [&](const ActiveBlocks& blocks) { return (parts = plan_counts(blocks, pool.size())).size(); },
+      [&](const TreePiece&, const LatentScores& scores, std::size_t part, LatentScratch& scratch) {
+        scores.count(parts[part], counts, scratch);
+      });
   return result;
 }
 
@@ -194,7 +288,8 @@ std::vector<double> LatentTrees::log_probs(std::span<const std::int32_t> substat
   const RuleBlocks shapes(rules_, substates);
   check_weights(shapes, weights, pool);
   std::vector<double> result(trees());
-  score_pieces(shapes, weights, false, result, pool, interrupt, [](const TreePiece&, LatentScores&) {});
+  score_pieces(
+      shapes, weights, false, result, pool, interrupt, [](const ActiveBlocks&) { return 0; }, [](const auto&...) {});
   return result;
 }
 
@@ -206,7 +301,7 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
   if (shares.size() != shapes.substates())
     throw Error(ErrorCode::argument, "there must be a share for every subcategory");
   std::vector<double> result(shapes.substates(), 0.0), unused(trees());
-  const auto add = [&](const TreePiece& piece, const LatentScores& scores) {
+  const auto add = [&](const TreePiece& piece, const LatentScores& scores, std::size_t, LatentScratch&) {
     for (std::uint32_t slot = 0; slot < piece.rule.size(); ++slot) {
       const std::int32_t symbol = rules_[piece.rule[slot]].parent;
       const std::size_t first = shapes.first_substate(symbol), size = shapes.count(symbol);
@@ -221,7 +316,7 @@ std::vector<double> LatentTrees::merge_gains(std::span<const std::int32_t> subst
       }
     }
   };
-  score_pieces(shapes, weights, true, unused, pool, interrupt, add);
+  score_pieces(shapes, weights, true, unused, pool, interrupt, [](const ActiveBlocks&) { return 1; }, add);
   return result;
 }
 

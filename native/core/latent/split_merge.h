@@ -56,15 +56,15 @@ class LatentTrees {
 
   void check() const;
   void add_piece(std::size_t first_tree, std::size_t last_tree);
-  template <typename Use>
+  template <typename Plan, typename Use>
   void score_pieces(const RuleBlocks& shapes, std::span<const double> weights, bool outside, std::span<double> log_prob,
-                    ThreadPool& pool, const Interrupt& interrupt, const Use& use) const;
-  static void score_piece(const ActiveBlocks& blocks, const TreePiece& piece, LatentScores& scores, std::size_t workers,
-                          bool outside, std::span<double> log_prob, ThreadPool& pool);
+                    ThreadPool& pool, const Interrupt& interrupt, const Plan& plan, const Use& use) const;
+  std::vector<CountedRows> plan_counts(const ActiveBlocks& blocks, std::size_t threads) const;
 
   std::vector<LatentRule> rules_;
   std::vector<std::uint32_t> node_rule_, node_left_, node_right_, tree_start_;
   std::vector<TreePiece> pieces_;
+  std::vector<std::size_t> instances_;  // per rule
   std::unique_ptr<Lender> lender_;
 };
 
