@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +24,7 @@ from treelm.errors import UsageError, option
 if TYPE_CHECKING:
     from treelm.corpus.score_files import ScoreTable
     from treelm.models.interface.model import LanguageModel
+    from treelm.tasks.score import ScoredLines
 
 #: What scores are that are not exact.
 _NOT_EXACT = {
@@ -173,29 +174,47 @@ def score(
         table = _score_table(loaded, sources[0], sentences, text, common)
         _write_table(output, table, slr=sentences.slr, flush=flush)
         return
-    from treelm.tasks.score import ScoringReport, score_batches
+    from treelm.tasks.score import ScoringReport, score_batches, score_file
 
     report = ScoringReport()
     from treelm.tasks.text_check import TextCheck
 
     check = TextCheck(loaded.vocabulary, tokenized=text.is_raw)
-    with write_atomically(output) as out:
+    # Whole files of tokenized sentences are left to the kernel.
+    whole = not (flush or sentences.no_bos or text.is_raw or text.limit is not None)
+
+    def scored() -> Iterator[ScoredLines]:
+        eos, threads = not sentences.no_eos, text.thread_count
         for file, lines in text.first_lines(sources):
-            for batch in score_batches(
-                loaded,
-                lines,
-                eos=not sentences.no_eos,
-                bos=not sentences.no_bos,
-                threads=text.thread_count,
-                line_buffered=flush,
-                source=file,
-                report=report,
-                check=check,
-                progress=common.progress,
-            ):
-                out.write(batch.to_text().encode())
-                if flush:
-                    out.flush()
+            if whole:
+                yield from score_file(
+                    loaded,
+                    file,
+                    eos=eos,
+                    threads=threads,
+                    report=report,
+                    check=check,
+                    progress=common.progress,
+                )
+            else:
+                yield from score_batches(
+                    loaded,
+                    lines,
+                    eos=eos,
+                    bos=not sentences.no_bos,
+                    threads=threads,
+                    line_buffered=flush,
+                    source=file,
+                    report=report,
+                    check=check,
+                    progress=common.progress,
+                )
+
+    with write_atomically(output) as out:
+        for batch in scored():
+            out.write(batch.to_text().encode())
+            if flush:
+                out.flush()
     note_unknown_words(check, common)
     _note_fallbacks(common, report.fallbacks, report.sentences)
 

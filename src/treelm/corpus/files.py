@@ -288,9 +288,15 @@ def read_lines(source: Source, wanted: Wanted | None = None) -> Iterator[str]:
     return lines_of(read_blocks(source, wanted=wanted), source)
 
 
-def lines_of(blocks: Iterable[bytes], source: Source) -> Iterator[str]:
-    """Yield the lines of blocks of UTF-8 text; `source` is what messages call them."""
-    number = 0
+def lines_of(blocks: Iterable[bytes], source: Source, lines_before: int = 0) -> Iterator[str]:
+    """Yield the lines of blocks of UTF-8 text.
+
+    Args:
+        blocks: The text.
+        source: What messages call it.
+        lines_before: Number of lines of the source before the first of these.
+    """
+    number = lines_before
     rest: list[bytes] = []  # pieces of an unfinished line
     for block in blocks:
         end = block.rfind(b"\n")

@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from treelm.corpus.abbreviations import (
@@ -118,11 +119,29 @@ _MARK = rf"""
   | [\U0001f1e6-\U0001f1ff]{{1,2}}+
   | .
 """
-_PLAIN_PIECE = re.compile(f"{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
-_ODD_PIECE = re.compile(f"{_ODD}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
-_WEB_PIECE = re.compile(f"{_WEB}|{_ODD}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
 
-_EMOTICON_PIECE = re.compile(_EMOTICON, re.VERBOSE)
+
+# Compiled when a text first needs them: each takes milliseconds, and many texts do without.
+@cache
+def _plain_piece() -> re.Pattern[str]:
+    return re.compile(f"{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+
+
+@cache
+def _odd_piece() -> re.Pattern[str]:
+    return re.compile(f"{_ODD}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+
+
+@cache
+def _web_piece() -> re.Pattern[str]:
+    return re.compile(f"{_WEB}|{_ODD}|{_WORD}|{_MARK}", re.VERBOSE | re.DOTALL)
+
+
+@cache
+def _emoticon_piece() -> re.Pattern[str]:
+    return re.compile(_EMOTICON, re.VERBOSE)
+
+
 #: How emoticons begin.
 _FACES: Final = frozenset(":;=(-^<")
 
@@ -235,8 +254,8 @@ def _with_ellipses(tokens: list[str], ends: list[int]) -> tuple[list[str], list[
 
 def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[str, str]) -> None:
     is_web = "/" in chunk or "@" in chunk or "\\" in chunk or "www." in chunk or "mailto" in chunk
-    pattern = _WEB_PIECE if is_web else _ODD_PIECE if _ODD_SIGN.search(chunk) else _PLAIN_PIECE
-    pieces: list[str] = pattern.findall(chunk)
+    piece_of = _web_piece if is_web else _odd_piece if _ODD_SIGN.search(chunk) else _plain_piece
+    pieces: list[str] = piece_of().findall(chunk)
     last = len(pieces) - 1
     for index, piece in enumerate(pieces):
         form = forms.get(piece)
@@ -249,7 +268,7 @@ def _append_chunk(tokens: list[str], chunk: str, next_chunk: str, forms: dict[st
             tokens.append(("`" if opens else "'") if piece == "'" else ("``" if opens else "''"))
         elif len(piece) == 1:
             tokens.append(piece)
-        elif piece[0] in _FACES and _EMOTICON_PIECE.fullmatch(piece):
+        elif piece[0] in _FACES and _emoticon_piece().fullmatch(piece):
             tokens.append("".join(forms.get(mark, mark) for mark in piece.replace("’", "'")))
         elif piece[-1] == "." and piece.strip("."):
             if keeps_period(piece, pieces[index + 1] if index < last else next_chunk):
@@ -432,7 +451,7 @@ def _rest_of_split_word(tokens: Sequence[str], place: int) -> int:
 
 def _plain_emoticon(token: str) -> str:
     """Return an emoticon with its brackets as people type them, anything else as it is."""
-    if token[0] not in _FACES or "RB-" not in token or not _EMOTICON_PIECE.fullmatch(token):
+    if token[0] not in _FACES or "RB-" not in token or not _emoticon_piece().fullmatch(token):
         return token
     for escape, mark in _PLAIN_FORMS.items():
         if len(escape) > 2:

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, overload
 
@@ -220,8 +221,8 @@ class Vocabulary(PickledFields):
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        pairs = zip(self.symbols, self.signature_marks, strict=True)
-        return frozenset(symbol for symbol, is_signature in pairs if not is_signature)
+        signatures = compress(self.symbols, self.signature_marks)
+        return frozenset(self.symbols).difference(signatures)
 
     @cached_property
     def _signatures(self) -> Signatures:

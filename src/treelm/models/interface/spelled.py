@@ -21,7 +21,6 @@ from treelm.corpus.encoder import EncodedText, encode_sentences, written_words
 from treelm.corpus.sentence_filter import SentenceFilter
 from treelm.corpus.words import Word, Words, sentences_of, words_of
 from treelm.errors import UsageError
-from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.config import UnknownWords, WordModelConfig
 from treelm.models.interface.incremental import IncrementalModel
 from treelm.models.interface.model import LONGEST_SAMPLE, LanguageModel
@@ -29,8 +28,6 @@ from treelm.models.interface.scores import BatchScores, CountedScores, Sample, S
 from treelm.models.interface.spelling import Spelling
 from treelm.models.interface.states import State, Step, Steps
 from treelm.models.interface.trained_model import ConfiguredModel
-from treelm.models.interface.tree_model import PARSED_AT_ONCE, TreeScorer
-from treelm.trees.tree import Tree
 
 OwnModel = TypeVar("OwnModel", bound=LanguageModel)
 Floats = npt.NDArray[np.float64]
@@ -89,13 +86,16 @@ def _copied(model: LanguageModel, kind: type[OwnModel], unknown: UnknownWords) -
 
 
 @functools.cache
-def _spelled_class(kind: type[LanguageModel]) -> type[_Spelled]:
+def _spelled_class(kind: type[LanguageModel]) -> type[Spelled]:
     """Return the class of models of a system that spell unknown words."""
     bases: list[type] = []
     if issubclass(kind, IncrementalModel):
         bases.append(_SpelledWords)
-    if issubclass(kind, TreeScorer):
-        bases.append(_SpelledTrees)
+    if hasattr(kind, "tree_log_probs"):
+        # Models of trees take much that those of words do without: their first score comes sooner.
+        from treelm.models.interface.spelled_trees import SpelledTrees
+
+        bases.append(SpelledTrees)
     body: dict[str, Any] = {"__doc__": kind.__doc__, "__module__": kind.__module__}
     for name in _VARIANTS:
         if hasattr(kind, name):
@@ -103,14 +103,14 @@ def _spelled_class(kind: type[LanguageModel]) -> type[_Spelled]:
     for name in ("score_similar", "lower_bounds"):
         if hasattr(kind, name):
             body[name] = _BATCHES[name]
-    return type(kind.__name__, (*(bases or [_Spelled]), kind), body)
+    return type(kind.__name__, (*(bases or [Spelled]), kind), body)
 
 
 def _spelling_too(method: Callable[..., LanguageModel]) -> Callable[..., LanguageModel]:
     """Return a method that makes another form of the closed model, and gives it the spelling."""
 
     @functools.wraps(method)
-    def called(self: _Spelled, *arguments: Any, **named: Any) -> LanguageModel:
+    def called(self: Spelled, *arguments: Any, **named: Any) -> LanguageModel:
         make = getattr(self._closed, method.__name__)
         made: LanguageModel = make(*arguments, **named)
         spelling = self.spelling
@@ -123,7 +123,7 @@ def _spelling_too(method: Callable[..., LanguageModel]) -> Callable[..., Languag
     return called
 
 
-class _Spelled(LanguageModel):
+class Spelled(LanguageModel):
     """What all models that spell unknown words share; the rest is that of the system."""
 
     _closed: LanguageModel
@@ -218,7 +218,7 @@ class _Spelled(LanguageModel):
         return self.score(sample.words, eos=sample.complete).log_prob
 
 
-class _SpelledWords(_Spelled, IncrementalModel):
+class _SpelledWords(Spelled, IncrementalModel):
     """A model that goes word by word and spells unknown words."""
 
     _closed: IncrementalModel
@@ -364,42 +364,6 @@ class _SpelledWords(_Spelled, IncrementalModel):
     ) -> Iterator[SentenceScore]:
         """Yield the scores of sentences and of their words, in order."""
         return IncrementalModel.score_many(self, sentences, eos=eos, bos=bos, threads=threads)
-
-
-class _SpelledTrees(_Spelled, TreeScorer):
-    """A model of trees that spells the unknown words of their leaves."""
-
-    _closed: TreeScorer
-
-    def tree_log_probs(self, trees: Sequence[Tree], *, threads: int = 1) -> Floats:
-        """Return the joint natural log probability of each tree and its words."""
-        found = self._closed.tree_log_probs(trees, threads=threads)
-        return found + self.spelling_sums([tree.words for tree in trees])
-
-    def tree_log_probs_of_distinct(self, trees: Sequence[Tree], *, threads: int = 1) -> Floats:
-        """Return `tree_log_probs` of the result of `distinct`."""
-        found = self._closed.tree_log_probs_of_distinct(trees, threads=threads)
-        return found + self.spelling_sums([tree.words for tree in trees])
-
-    def _sample_log_prob(self, sample: Sample) -> float:
-        """Return the log probability of a sampled tree as it is written."""
-        if sample.tree is None:  # given up before it was complete
-            return sample.log_prob
-        own = self.samples_own_trees
-        score = self.tree_log_probs_of_distinct if own else self.tree_log_probs
-        return float(score([sample.tree])[0])
-
-    def score_lists(
-        self, lists: Iterable[Sequence[ScoredTree]], *, threads: int = 1
-    ) -> Iterator[SentenceScore]:
-        """Yield the score of each sentence given trees of it: the sum over the distinct ones."""
-        rest = iter(lists)
-        while batch := list(islice(rest, PARSED_AT_ONCE)):
-            words = [parses[0].tree.words if len(parses) else () for parses in batch]
-            sums = self.spelling_sums(words).tolist()
-            scores = self._closed.score_lists(batch, threads=threads)
-            for score, extra in zip(scores, sums, strict=True):
-                yield score._replace(log_prob=score.log_prob + extra)
 
 
 def _score_similar(self: Any, lists: Sequence[Sequence[Words]]) -> Floats:
