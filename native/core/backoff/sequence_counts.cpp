@@ -1,10 +1,12 @@
 #include "backoff/sequence_counts.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 
 #include "backoff/streamed_counts.h"
+#include "backoff/table_layout.h"
 #include "base/interrupt.h"
 
 namespace treelm {
@@ -12,6 +14,8 @@ namespace treelm {
 namespace {
 
 constexpr std::size_t rows_a_poll = 4096;
+// The most words of an entry.
+constexpr std::size_t max_depth = max_columns + 1;
 
 std::uint32_t checked_sum(std::uint64_t sum) {
   if (sum > std::numeric_limits<std::uint32_t>::max())
@@ -38,13 +42,15 @@ class SequenceCounts::Builder {
         token_counts_(token_counts),
         keep_tokens_(keep_tokens && !token_counts),
         pads_(counts.shape_.pads) {
+    if (deepest_ > max_depth)
+      throw Error(ErrorCode::too_large, "sequences of more than " + std::to_string(max_depth) + " words");
     for (std::size_t d = 0; d <= deepest_; ++d) prefix_.push_back(layout_.prefix(d));
   }
 
   void run(ThreadPool& pool) {
     cut(8 * pool.size());
     const std::size_t pieces = cuts_.size() - 1;
-    std::vector<std::vector<std::size_t>> begin(pieces + 1, std::vector<std::size_t>(deepest_ + 1, 0));
+    std::vector<Sizes> begin(pieces + 1, Sizes{});
     pool.map(pieces, [&](std::size_t i, std::size_t) { begin[i + 1] = sizes(cuts_[i], cuts_[i + 1]); });
     for (std::size_t i = 0; i < pieces; ++i)
       for (std::size_t d = 0; d <= deepest_; ++d) begin[i + 1][d] += begin[i][d];
@@ -64,7 +70,10 @@ class SequenceCounts::Builder {
   }
 
  private:
-  using Pads = std::vector<std::uint32_t>;
+  // Numbers of every depth. They change with every row, and so must lie on the stack of their thread: small blocks
+  // of the heap may share a line of the caches with those of another thread.
+  using Sizes = std::array<std::size_t, max_depth + 1>;
+  using Pads = std::array<std::uint32_t, max_depth + 1>;
   struct Filler {
     std::vector<SmallNumbers::LargeOnes> large_counts, large_children;
   };
@@ -86,7 +95,7 @@ class SequenceCounts::Builder {
   // and `pads` has the number of pads in the context of each depth.
   template <class Visit>
   void each_row(std::size_t from, std::size_t to, const Visit& visit) const {
-    Pads found(deepest_ + 1, 0);
+    Pads found{};
     for (std::size_t i = from; i < to; ++i) {
       if (i % rows_a_poll == 0) poll_interrupt();
       std::size_t opened = 1;
@@ -104,8 +113,8 @@ class SequenceCounts::Builder {
     }
   }
 
-  std::vector<std::size_t> sizes(std::size_t from, std::size_t to) const {
-    std::vector<std::size_t> size(deepest_ + 1, 0);
+  Sizes sizes(std::size_t from, std::size_t to) const {
+    Sizes size{};
     each_row(from, to, [&](std::size_t i, std::size_t opened, std::size_t kept, const Pads&) {
       for (std::size_t d = opened; d <= kept; ++d) ++size[d];
       if (opened <= 2) {
@@ -117,7 +126,7 @@ class SequenceCounts::Builder {
     return size;
   }
 
-  void make_room(const std::vector<std::size_t>& size) {
+  void make_room(const Sizes& size) {
     counts_.words_.assign(outcomes_, 0);
     if (keep_tokens_ && deepest_ > 1) counts_.word_tokens_.assign(outcomes_, 0);
     counts_.depths_.resize(deepest_ + 1);
@@ -134,7 +143,7 @@ class SequenceCounts::Builder {
     for (std::size_t d = 1; d <= deepest_; ++d) counts_.sizes_[deepest_ - d] = size[d];
   }
 
-  Filler fill(std::size_t from, std::size_t to, std::vector<std::size_t> next) {
+  Filler fill(std::size_t from, std::size_t to, Sizes next) {
     struct Open {
       std::uint64_t tokens = 0;
       std::uint32_t children = 0;
@@ -143,7 +152,7 @@ class SequenceCounts::Builder {
     Filler filler;
     filler.large_counts.resize(deepest_ + 1);
     filler.large_children.resize(deepest_ + 1);
-    std::vector<Open> open(deepest_ + 1);
+    std::array<Open, max_depth + 1> open{};
     std::uint32_t outcome = 0;
     // `next`: of the depth, the place behind the open entry.
     const auto close = [&](std::size_t d) {

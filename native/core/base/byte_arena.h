@@ -60,7 +60,8 @@ class ByteArena {
 
   void reserve(std::size_t bytes);
   void append(const void* bytes, std::size_t count);
-  // Room for so many bytes more, in memory; the caller fills it before anything else is appended.
+  // Room for so many bytes more, in memory, for the caller to fill; it stays in its place as long as no more is asked
+  // for than was reserved.
   std::uint8_t* extend(std::size_t count);
   std::uint64_t size() const { return written_ + buffer_.size(); }
 

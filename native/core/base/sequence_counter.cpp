@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/in_order.h"
 #include "base/interrupt.h"
 #include "base/prefetch.h"
 #include "base/radix_sort.h"
@@ -18,8 +19,8 @@ namespace {
 constexpr std::uint64_t events_a_group = std::uint64_t{1} << 20;
 constexpr std::uint64_t words_a_poll = std::uint64_t{1} << 14;
 
-// Groups that are sorted side by side; some more than threads, so that none waits for long.
-std::size_t groups_at_once(std::size_t threads) { return threads <= 1 ? 1 : 3 * threads; }
+// Groups that are sorted before anybody is told how far it is, for each thread.
+constexpr std::size_t groups_a_thread = 8;
 
 KeyLayout layout_of(std::size_t columns, std::uint32_t largest) {
   return KeyLayout(std::vector<unsigned>(columns, static_cast<unsigned>(std::bit_width(largest))));
@@ -45,18 +46,25 @@ class Counter {
     ByteArena keys, counts;
     keys.reserve(all * sizeof(Key<W>));
     counts.reserve(all * sizeof(std::uint32_t));
-    std::vector<Sorted> sorted(std::min(groups_at_once(pool_.size()), groups_.size()));
+    std::vector<Sorted> sorted(pool_.size());
+    InOrder order(groups_.size());
+    const std::size_t at_once = groups_a_thread * pool_.size();
     std::uint64_t done = 0;
-    for (std::size_t first = 0; first < groups_.size(); first += sorted.size()) {
-      const std::size_t here = std::min(sorted.size(), groups_.size() - first);
-      pool_.map(here, [&](std::size_t i, std::size_t) { sort_group(groups_[first + i], sorted[i]); });
-      for (std::size_t i = 0; i < here; ++i) {
-        const std::size_t rows = sorted[i].counts.size();
-        sorted[i].key_place = keys.extend(rows * sizeof(Key<W>));
-        sorted[i].count_place = counts.extend(rows * sizeof(std::uint32_t));
-        done += groups_[first + i].events;
-      }
-      pool_.map(here, [&](std::size_t i, std::size_t) { copy(sorted[i]); });
+    for (std::size_t first = 0; first < groups_.size(); first += at_once) {
+      const std::size_t last = std::min(first + at_once, groups_.size());
+      pool_.map(last - first, [&](std::size_t i, std::size_t worker) {
+        const std::size_t group = first + i;
+        const EndOfPiece end(order, group, 1);
+        Sorted& own = sorted[worker];
+        sort_group(groups_[group], own);
+        // Each finds its place behind those of the group before; all of them copy at once.
+        order.wait_before(group, 1);
+        own.key_place = keys.extend(own.counts.size() * sizeof(Key<W>));
+        own.count_place = counts.extend(own.counts.size() * sizeof(std::uint32_t));
+        order.set_done(group, 1);
+        copy(own);
+      });
+      for (std::size_t group = first; group < last; ++group) done += groups_[group].events;
       progress(done, all);
     }
     return {layout_, all, keys.finish(), counts.finish()};
@@ -220,7 +228,7 @@ std::uint64_t memory_to_count(std::uint64_t words, std::uint64_t sequences, std:
   const std::uint64_t row = stored_words(layout_of(columns, largest).words()) * sizeof(std::uint64_t) + 4;
   // The most frequent word, or the ends, can be a group of many more events than others have: a tenth of all, about.
   const std::uint64_t group = std::max(events_a_group, std::max(events / 10, sequences)) + events_a_group;
-  return words * 4 + events * row + groups_at_once(threads) * group * row + (std::uint64_t{largest} + 1) * 16;
+  return words * 4 + events * row + std::max<std::size_t>(threads, 1) * group * row + (std::uint64_t{largest} + 1) * 16;
 }
 
 }  // namespace treelm

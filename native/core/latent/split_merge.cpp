@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <mutex>
 #include <numeric>
 #include <string>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/in_order.h"
 #include "latent/active_blocks.h"
 
 namespace treelm {
@@ -32,49 +32,6 @@ struct LatentTrees::Memory {
   std::vector<LatentScores> scores;
   std::vector<LatentScratch> scratch;
 };
-
-namespace {
-
-// Lets several threads add up what they have found in the order of the pieces: part k of a piece comes after part k of
-// the piece before. Pieces must be begun in this order.
-class InOrder {
- public:
-  explicit InOrder(std::size_t pieces) : done_(pieces, 0) {}
-
-  // Waits until so many parts of the piece before this one are done.
-  void wait_before(std::size_t piece, std::size_t parts) {
-    if (piece == 0) return;
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return done_[piece - 1] >= parts; });
-  }
-  void set_done(std::size_t piece, std::size_t parts) {
-    {
-      const std::lock_guard lock(mutex_);
-      done_[piece] = parts;
-    }
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::size_t> done_;
-};
-
-// A piece that fails, or is stopped, must not keep those behind it waiting.
-class EndsPiece {
- public:
-  EndsPiece(InOrder& order, std::size_t piece, std::size_t parts) : order_(order), piece_(piece), parts_(parts) {}
-  ~EndsPiece() { order_.set_done(piece_, parts_); }
-  EndsPiece(const EndsPiece&) = delete;
-  EndsPiece& operator=(const EndsPiece&) = delete;
-
- private:
-  InOrder& order_;
-  std::size_t piece_, parts_;
-};
-
-}  // namespace
 
 struct LatentTrees::Lender {
   std::mutex mutex;
@@ -250,7 +207,7 @@ void LatentTrees::score_pieces(const RuleBlocks& shapes, std::span<const double>
       interrupt();
       pool.map(std::min(at_once, pieces_.size() - first), [&](std::size_t i, std::size_t worker) {
         const std::size_t piece = first + i;
-        const EndsPiece ends(order, piece, parts);
+        const EndOfPiece end(order, piece, parts);
         ThreadPool alone(1);
         score(pieces_[piece], scores[worker], {&scratch[worker], 1}, alone);
         for (std::size_t part = 0; part < parts; ++part) {
