@@ -12,7 +12,7 @@ namespace treelm {
 namespace {
 
 // Sentences that are read side by side, so that many memory accesses are under way at once.
-constexpr std::size_t lanes = 24;
+constexpr std::size_t lanes = 32;
 
 }  // namespace
 
