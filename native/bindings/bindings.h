@@ -103,6 +103,7 @@ void bind_backoff(nb::module_& module);
 void bind_binary_trees(nb::module_& module);
 void bind_chart(nb::module_& module);
 void bind_counts(nb::module_& module);
+void bind_envelopes(nb::module_& module);
 void bind_event_templates(nb::module_& module);
 void bind_hhmm(nb::module_& module);
 void bind_headlex(nb::module_& module);

@@ -49,6 +49,7 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_chart(module);
   treelm::bindings::bind_k_best(module);
   treelm::bindings::bind_lattice(module);
+  treelm::bindings::bind_envelopes(module);
   treelm::bindings::bind_phrases(module);
   treelm::bindings::bind_plsa(module);
   treelm::bindings::bind_packed_forest(module);

@@ -1679,6 +1679,16 @@ class SlmSearch:
         threads: int,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
 
+def upper_envelopes(
+    offsets: npt.NDArray[np.float64],
+    slopes: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.int64],
+) -> tuple[
+    npt.NDArray[np.int64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int64],
+]: ...
 def symmetrize_links(
     source_starts: npt.NDArray[np.uint64],
     target_starts: npt.NDArray[np.uint64],

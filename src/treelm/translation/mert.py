@@ -15,13 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
+from treelm.kernel_errors import kernel_errors
 from treelm.seeds import generator
-from treelm.translation.hypothesis_pool import (
-    HypothesisPool,
-    Numbers,
-    Places,
-    first_highest,
-)
+from treelm.translation.hypothesis_pool import HypothesisPool, Numbers, Places
 from treelm.translation.metrics import Metric
 
 #: Distance from the outermost bend that is gone where a best interval has no end.
@@ -65,67 +62,13 @@ class BestPoint(NamedTuple):
 def upper_envelopes(offsets: Numbers, slopes: Numbers, starts: Places) -> Bends:
     """Return the bends of the upper envelopes of lines ``offset + gamma * slope``.
 
-    Between two lines of an envelope another one is part of it only if it is above the place where
-    the two meet. The highest line there is, and divides what is left; most lines are below and
-    never looked at again. All groups are divided together.
-
     Args:
         offsets: Of all lines.
         slopes: Of all lines.
         starts: Where each group of lines begins, and their number.
     """
-    first = _outermost(offsets, -slopes, starts)
-    last = _outermost(offsets, slopes, starts)
-    sizes = np.diff(starts)
-    open_groups = slopes[last] > slopes[first]
-    left, right = first[open_groups], last[open_groups]
-    lines = np.flatnonzero(np.repeat(open_groups, sizes))
-    own_offsets, own_slopes = offsets[lines], slopes[lines]
-    sizes = sizes[open_groups]
-    found: list[tuple[Numbers, Places, Places]] = []
-    while len(left):
-        meet = (offsets[left] - offsets[right]) / (slopes[right] - slopes[left])
-        heights = own_offsets + own_slopes * np.repeat(meet, sizes)
-        above = np.flatnonzero(heights > np.repeat(offsets[left] + slopes[left] * meet, sizes))
-        owners = np.searchsorted(np.cumsum(sizes), above, side="right")
-        # In exact arithmetic nothing else is above; rounding might let the outer lines come back.
-        between = own_slopes[above] > slopes[left][owners]
-        between &= own_slopes[above] < slopes[right][owners]
-        above, owners = above[between], owners[between]
-        counts = np.bincount(owners, minlength=len(left))
-        done = counts == 0
-        found.append((meet[done], left[done], right[done]))
-        left, right, counts = left[~done], right[~done], counts[~done]
-        lines, heights = lines[above], heights[above]
-        if not len(lines):
-            break
-        middle = lines[first_highest(heights, np.cumsum([0, *counts]))]
-        # A line is above the middle one on one side only.
-        steeper = slopes[lines] > np.repeat(slopes[middle], counts)
-        flatter = slopes[lines] < np.repeat(slopes[middle], counts)
-        sides = 2 * np.repeat(np.arange(len(left)), counts) + steeper
-        kept = steeper | flatter
-        order = np.argsort(sides[kept], kind="stable")
-        lines = lines[kept][order]
-        own_offsets, own_slopes = offsets[lines], slopes[lines]
-        sizes = np.bincount(sides[kept], minlength=2 * len(left))
-        left, right = (
-            np.stack([left, middle], axis=1).ravel(),
-            np.stack([middle, right], axis=1).ravel(),
-        )
-    return Bends(
-        first,
-        np.concatenate([np.zeros(0), *(gammas for gammas, _, _ in found)]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(old for _, old, _ in found)]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(new for _, _, new in found)]),
-    )
-
-
-def _outermost(offsets: Numbers, slopes: Numbers, starts: Places) -> Places:
-    """Return the steepest line of each group; of equally steep ones the highest."""
-    steepest = np.maximum.reduceat(slopes, starts[:-1])
-    places = np.flatnonzero(slopes == np.repeat(steepest, np.diff(starts)))
-    return places[first_highest(offsets[places], np.searchsorted(places, starts))]
+    with kernel_errors("searching a line"):
+        return Bends(*_native.upper_envelopes(offsets, slopes, starts))
 
 
 def best_point(bends: Bends, statistics: npt.NDArray[np.int64], metric: Metric) -> BestPoint:
@@ -158,7 +101,7 @@ def line_search(pool: HypothesisPool, offsets: Numbers, slopes: Numbers) -> Best
 
 
 #: Searches lines, and gives what it found in the order of the lines.
-_InOrder = Callable[[Callable[[Numbers], BestPoint], Sequence[Numbers]], Iterator[BestPoint]]
+_InOrder = Callable[[Callable[[int], BestPoint], Sequence[int]], Iterator[BestPoint]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +154,13 @@ def mert(
     """
     moved = np.ones(len(start), dtype=np.bool_) if free is None else free
     source = generator(seed, stream)
+    columns = np.ascontiguousarray(pool.features.T)  # the slopes along every axis
     best: Tuned | None = None
     with ThreadPoolExecutor(threads) as executor:
         # One thread is this one: a second that works alone would only be in the way of Ctrl-C.
         in_order: _InOrder = executor.map if threads > 1 else map
         for point in _starting_points(pool, start, moved, restarts, source):
-            found = _climb(pool, point, moved, source, in_order)
+            found = _climb(pool, columns, point, moved, source, in_order=in_order)
             if best is None or found.value > best.value:
                 best = found
     assert best is not None  # there is always the start
@@ -250,16 +194,18 @@ def _uniform(source: np.random.Generator, size: int) -> Numbers:
 
 def _climb(
     pool: HypothesisPool,
+    columns: Numbers,
     point: Numbers,
     free: npt.NDArray[np.bool_],
     source: np.random.Generator,
+    *,
     in_order: _InOrder,
 ) -> Tuned:
     """Return the point that is reached by going along the best of some directions, repeatedly."""
     weights = normalized(point, free)
     value = pool.value(pool.chosen(weights))
     dimensions = np.flatnonzero(free)
-    axes = [np.eye(len(weights))[place] for place in dimensions]
+    axes = list(np.eye(len(weights))[dimensions])
     while len(dimensions):
         offsets = pool.features @ weights
         random = np.zeros((RANDOM_DIRECTIONS, len(weights)))
@@ -269,10 +215,14 @@ def _climb(
         )
         directions = [*axes, *random]
 
-        def search(direction: Numbers, offsets: Numbers = offsets) -> BestPoint:
-            return line_search(pool, offsets, pool.features @ direction)
+        def search(number: int, offsets: Numbers = offsets, random: Numbers = random) -> BestPoint:
+            if number < len(axes):
+                slopes = columns[dimensions[number]]
+            else:
+                slopes = pool.features @ random[number - len(axes)]
+            return line_search(pool, offsets, slopes)
 
-        points = list(in_order(search, directions))
+        points = list(in_order(search, range(len(directions))))
         found = _best_move(pool, points, weights, directions, free=free, value=value)
         if found is None:
             break
