@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treelm.corpus.nbest import NBestColumns
-from treelm.errors import CorpusFormatError
+from treelm.errors import CorpusFormatError, EstimationError
 from treelm.translation.bleu import bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, PoolBuilder
 from treelm.translation.mert import line_search, mert, normalized, upper_envelopes
@@ -52,6 +52,20 @@ def test_a_line_below_the_others_is_not_in_the_envelope() -> None:
     bends = upper_envelopes(*on_line(pool), pool.starts)
     assert (bends.first.tolist(), bends.gammas.tolist()) == ([1], [1.0])
     assert (bends.old.tolist(), bends.new.tolist()) == ([1], [0])
+
+
+@pytest.mark.parametrize("starts", [[], [1, 2], [0, 1], [0, 2, 2], [0, 3, 2], [0, -1, 2]])
+def test_groups_that_do_not_cover_the_lines_are_refused(starts: list[int]) -> None:
+    lines = np.array([0.0, 1.0])
+    with pytest.raises(EstimationError, match="group") as caught:
+        upper_envelopes(lines, lines, np.array(starts, dtype=np.int64))
+    assert caught.value.code == "E_ARGUMENT"
+
+
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    lines = np.array([np.nan, 1.0, 2.0])
+    with pytest.raises(EstimationError, match="not a number"):
+        upper_envelopes(lines[::-1].copy(), lines, np.array([0, 3]))
 
 
 def test_open_ends_equal_values_and_no_bends() -> None:
