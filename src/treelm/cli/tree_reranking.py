@@ -1,4 +1,4 @@
-"""Options of `treelm parse` for a model that puts the best trees in order."""
+"""Options of `treelm parse` for models that put the best trees in order."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ from treelm.tasks.parse_file import parser_fingerprint
 @Parameter(name="*", group=Group("Options for reranking", sort_key=25))
 @dataclass(frozen=True, kw_only=True)
 class RerankOptions:
-    """How another model puts the best trees in order."""
+    """How other models put the best trees in order."""
 
-    rerank: Annotated[str | None, Parameter(metavar="MODEL")] = None
-    """Model that gives trees probabilities, such as a treelet model. The score of a tree is then
-    that of the parser plus --rerank-weight times the natural log probability of the tree in this
-    model."""
-    rerank_weight: Annotated[
-        float | None, within(Range(above=0), show_default=str(RERANKER_WEIGHT))
+    rerank: Annotated[
+        list[str] | None,
+        Parameter(metavar="MODEL", consume_multiple=False, show_default="none"),
     ] = None
-    """Weight of the log probability."""
+    """Model that gives trees probabilities, such as a treelet model; give the option again for each
+    further model, such as grammars of other seeds. The score of a tree is then that of the parser
+    plus, for each, --rerank-weight times the natural log probability of the tree in it."""
+    rerank_weight: Annotated[
+        list[float] | None,
+        Parameter(consume_multiple=False),
+        within(Range(above=0), show_default=str(RERANKER_WEIGHT)),
+    ] = None
+    """Weight of the log probability: one for all models, or given again for each, in order."""
     rerank_k: Annotated[int | None, at_least(1), Parameter(show_default=str(RERANKED))] = None
-    """Number of trees of a sentence among which it chooses; with a larger -k, that many."""
+    """Number of trees of a sentence among which they choose; with a larger -k, that many."""
 
     def check(self, *, forests: bool) -> None:
         """Refuse what cannot be combined."""
@@ -46,9 +51,8 @@ class RerankOptions:
         """Return the model with the reranker asked for."""
         if self.rerank is None:
             return model
-        return model.with_reranker(
-            load_for_tokens(self.rerank), weight=self.rerank_weight, k=self.rerank_k
-        )
+        others = [load_for_tokens(each) for each in self.rerank]
+        return model.with_reranker(*others, weight=self.rerank_weight, k=self.rerank_k)
 
     def trees(self, k: int) -> int:
         """Return the number of trees of a sentence that the parser lists where `k` are wanted."""
@@ -58,8 +62,12 @@ class RerankOptions:
         """Return what decides about trees besides the parser."""
         if self.rerank is None or not isinstance(model, RerankedParser):
             return {}
-        reranker = parser_fingerprint(model_folder(self.rerank))
-        return {"rerank": reranker, "rerank_weight": model.weight, "rerank_k": model.k}
+        facts: dict[str, float | str] = {"rerank_k": model.k}
+        for number, (path, weight) in enumerate(zip(self.rerank, model.weights, strict=True)):
+            more = f"_{number + 1}" if number else ""
+            facts[f"rerank{more}"] = parser_fingerprint(model_folder(path))
+            facts[f"rerank_weight{more}"] = weight
+        return facts
 
 
 def meaning_of_scores(model: LanguageModel, options: ParserOptions) -> str:
