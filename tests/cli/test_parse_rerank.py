@@ -58,6 +58,26 @@ def test_several_models_are_given_one_by_one(models: tuple[Path, Path], tmp_path
     assert_refused(done, 2, "2 models to rerank with and 3 weights")
 
 
+def test_a_consensus_is_that_of_python(models: tuple[Path, Path], tmp_path: Path) -> None:
+    parser, treelets = models
+    options = ("--rerank", treelets, "--consensus", "--rerank-k", "9")
+    done = treelm("parse", "-m", parser, "-k", "3", *options, stdin=TEXT)
+    written = assert_fine(done, None).decode()
+    assert b"expected F1 in the opinion of 2 models" in done.stderr
+    made = load(parser).with_consensus(load(treelets), k=9)
+    lists = [made.parse(line.split(), 3) for line in TEXT.decode().splitlines()]
+    assert written == "".join(
+        "".join(f"{each.score!r}\t{each.tree}\n" for each in best) + "\n" for best in lists
+    )
+    path = tmp_path / "x.forest"
+    assert_fine(treelm("parse", "-m", parser, *options, "-q", "-o", path, stdin=TEXT))
+    rerank = ("--rerank", treelets, "--rerank-weight", "1", "--rerank-k", "9")
+    done = treelm("parse", "-m", parser, *rerank, "-o", path, stdin=TEXT)
+    assert_refused(done, 2, "a different model")
+    done = treelm("parse", "-m", parser, "--consensus", stdin=TEXT)
+    assert_refused(done, 2, "--consensus is used with --rerank only")
+
+
 def test_workers_and_files_of_parses_give_the_same(
     models: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -38,10 +38,16 @@ class RerankOptions:
     rerank_k: Annotated[int | None, at_least(1), Parameter(show_default=str(RERANKED))] = None
     """Number of trees of a sentence among which they choose; with a larger -k, that many."""
 
+    consensus: bool = False
+    """With --rerank: models that parse propose trees too, and the tree that has most in common with
+    all good ones is chosen: the most accurate, and as slow as all parsers together. Weights are
+    then 1 unless they are given."""
+
     def check(self, *, forests: bool) -> None:
         """Refuse what cannot be combined."""
         given = [name for name in ("rerank_weight", "rerank_k") if getattr(self, name) is not None]
         if self.rerank is None:
+            given += ["consensus"] * self.consensus
             if given:
                 raise UsageError(f"--{given[0].replace('_', '-')} is used with --rerank only.")
         elif forests:
@@ -52,7 +58,8 @@ class RerankOptions:
         if self.rerank is None:
             return model
         others = [load_for_tokens(each) for each in self.rerank]
-        return model.with_reranker(*others, weight=self.rerank_weight, k=self.rerank_k)
+        combined = model.with_consensus if self.consensus else model.with_reranker
+        return combined(*others, weight=self.rerank_weight, k=self.rerank_k)
 
     def trees(self, k: int) -> int:
         """Return the number of trees of a sentence that the parser lists where `k` are wanted."""
@@ -63,7 +70,10 @@ class RerankOptions:
         if self.rerank is None or not isinstance(model, RerankedParser):
             return {}
         facts: dict[str, float | str] = {"rerank_k": model.k}
-        for number, (path, weight) in enumerate(zip(self.rerank, model.weights, strict=True)):
+        if self.consensus:
+            facts["consensus"] = "expected F1"
+        weights = model.weights[-len(self.rerank) :]
+        for number, (path, weight) in enumerate(zip(self.rerank, weights, strict=True)):
             more = f"_{number + 1}" if number else ""
             facts[f"rerank{more}"] = parser_fingerprint(model_folder(path))
             facts[f"rerank_weight{more}"] = weight

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from treelm.estimation.quantize import CodeBits
     from treelm.grammar.coded_weights import WeightChange
     from treelm.grammar.parser_options import Pruning
+    from treelm.models.interface.consensus import ConsensusParser
     from treelm.models.interface.model import LanguageModel
     from treelm.models.interface.parser import Parser
     from treelm.models.interface.reduction import ReductionLoss, Rounding
@@ -177,6 +178,42 @@ class ModelVariants:
             [each.with_tokenizer(None) for each in reranker],
             RERANKER_WEIGHT if weight is None else weight,
             RERANKED if k is None else k,
+        )
+        return made.with_tokenizer(own.tokenizer)
+
+    def with_consensus(
+        self,
+        *others: LanguageModel,
+        weight: float | Sequence[float] | None = None,
+        k: int | None = None,
+    ) -> ConsensusParser:
+        """Return the parser and others as one that is slower and more accurate.
+
+        All that parse propose trees, all score them, and the tree with the largest expected F1 is
+        the best.
+
+        Args:
+            others: Models that give trees probabilities: grammars of other seeds, a treelet model.
+            weight: Of their log probabilities, where the parser's has 1; of each, or one for all.
+                Default: 1.
+            k: Trees of a sentence that each proposes. Default: 50.
+
+        Raises:
+            UsageError: for an impossible weight, or a parser that does not give so many trees.
+            UnsupportedTask: if the model does not parse, or one does not score trees.
+        """
+        from treelm.models.interface.consensus import (
+            CONSENSUS_WEIGHT,
+            PROPOSED,
+            ConsensusParser,
+        )
+
+        own = cast("LanguageModel", self)
+        made = ConsensusParser(
+            own.with_tokenizer(None),
+            [each.with_tokenizer(None) for each in others],
+            CONSENSUS_WEIGHT if weight is None else weight,
+            PROPOSED if k is None else k,
         )
         return made.with_tokenizer(own.tokenizer)
 
