@@ -15,6 +15,7 @@ from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import ask_for
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.packed_tree_model import pack_rooted
 from treelm.models.interface.parser import BatchParser, TreeLists
 from treelm.models.interface.reranked import RERANKED, RerankedParser
 from treelm.models.interface.tree_model import TreeScorer
@@ -91,9 +92,9 @@ class ConsensusParser(RerankedParser):
         self, words: tuple[str, ...], own: KBest, trees: list[Tree], k: int, threads: int
     ) -> KBest:
         """Return the best of the trees that were proposed."""
-        log_probs = np.zeros(len(trees))
+        log_probs, packed = np.zeros(len(trees)), [pack_rooted(trees)]
         for weight, model in zip(self.weights, self.rerankers, strict=True):
-            log_probs += weight * model.tree_log_probs(trees, threads=threads)
+            log_probs += weight * model.packed_log_probs(packed, threads=threads)
         scores = expected_f1(trees, _SHARPNESS * log_probs / sum(self.weights))
         scores[np.isneginf(log_probs)] -= 1.0
         # Trees that differ in tags alone have the same constituents.
