@@ -176,9 +176,9 @@ def lexicon_with_codes(lexicon: Lexicon) -> Lexicon:
     codes: dict[str, npt.NDArray[Any]] = {}
     for name, values in parts.items():
         codes |= encoded(name, values)
-    own, factors = (decoded(codes, name, len(values)) for name, values in parts.items())
-    tied = TiedEntries(lexicon.tied.marks, factors)
-    scores = joined_scores(lexicon, own, tied)
+    rounded = [decoded(codes, name, len(values)) for name, values in parts.items()]
+    tied = TiedEntries(lexicon.tied.marks, rounded[1])
+    scores = joined_scores(lexicon, rounded[0], tied)
     return replace(lexicon, entry_scores=scores, codes=codes, tied=tied)
 
 

@@ -155,10 +155,13 @@ def _proposals(
     if options is not None:
         options = replace(options, decoding=parser.parser_options.decoding)
     lists = parser.k_best_many(sentences, k, options=options, threads=threads)
-    return [
-        found if isinstance(found, KBest) or not found else k_best_of_trees(tuple(words), found)
-        for words, found in zip(sentences, lists, strict=True)
-    ]
+    made: list[KBest | None] = []
+    for words, found in zip(sentences, lists, strict=True):
+        if isinstance(found, KBest):
+            made.append(found)
+        else:
+            made.append(k_best_of_trees(tuple(words), found) if found else None)
+    return made
 
 
 def _trees(found: KBest | None) -> list[Tree]:
