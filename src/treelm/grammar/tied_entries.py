@@ -20,8 +20,8 @@ TIED, FACTORS = "entry_tied", "entry_factors"
 
 Marks = npt.NDArray[np.bool_]
 
-#: A file may expand to at most this many times the numbers it stores, to bound memory.
-_LARGEST_EXPANSION = 4096
+#: Most scores of an entry, on average, that a file may stand for: this bounds memory.
+_LARGEST_EXPANSION = 256
 #: Relative differences between factors that come from rounding alone.
 _ROUNDING = 1e-9
 
