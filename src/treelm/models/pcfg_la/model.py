@@ -39,6 +39,8 @@ class PcfgLaModel(GrammarModel[PcfgLaConfig]):
     def with_dictionary(self, trees: TreeCorpus, options: DictionaryOptions | None = None) -> Self:
         """Return the model with more words: those of trees, with the tags that they have there.
 
+        A second dictionary replaces what the first one says of the same words.
+
         Args:
             trees: Trees of a parser, of as much text as there is; the treebank itself adds nothing.
             options: How the words enter the lexicon.
