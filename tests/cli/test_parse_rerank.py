@@ -35,6 +35,49 @@ def test_trees_and_scores_are_those_of_python(models: tuple[Path, Path]) -> None
     assert alone.splitlines() == [str(best[0].tree) if best else "" for best in lists]
 
 
+def test_several_models_are_given_one_by_one(models: tuple[Path, Path], tmp_path: Path) -> None:
+    parser, treelets = models
+    text = tmp_path / "x.txt"
+    text.write_bytes(TEXT)
+    both = ("--rerank", treelets, "--rerank", parser)
+    for weights, given in (((), 0.75), (("1.5", "0.5"), (1.5, 0.5)), (("0.2",), 0.2)):
+        options = [part for weight in weights for part in ("--rerank-weight", weight)]
+        done = treelm("parse", "-m", parser, "-k", "2", *options, *both, text)
+        ranked = load(parser).with_reranker(load(treelets), load(parser), weight=given)
+        lists = [ranked.parse(line.split(), 2) for line in TEXT.decode().splitlines()]
+        assert assert_fine(done, None).decode() == "".join(
+            "".join(f"{each.score!r}\t{each.tree}\n" for each in best) + "\n" for best in lists
+        )
+    path = tmp_path / "x.forest"
+    assert_fine(treelm("parse", "-m", parser, *both, "-q", "-o", path, text))
+    for other in (both[:2], (*both, "--rerank-weight", "0.75", "--rerank-weight", "0.7")):
+        done = treelm("parse", "-m", parser, *other, "-o", path, text)
+        assert_refused(done, 2, "a different model")
+    three = ("--rerank-weight", "1") * 3
+    done = treelm("parse", "-m", parser, *both, *three, text)
+    assert_refused(done, 2, "2 models to rerank with and 3 weights")
+
+
+def test_a_consensus_is_that_of_python(models: tuple[Path, Path], tmp_path: Path) -> None:
+    parser, treelets = models
+    options = ("--rerank", treelets, "--consensus", "--rerank-k", "9")
+    done = treelm("parse", "-m", parser, "-k", "3", *options, stdin=TEXT)
+    written = assert_fine(done, None).decode()
+    assert b"expected F1 in the opinion of 2 models" in done.stderr
+    made = load(parser).with_consensus(load(treelets), k=9)
+    lists = [made.parse(line.split(), 3) for line in TEXT.decode().splitlines()]
+    assert written == "".join(
+        "".join(f"{each.score!r}\t{each.tree}\n" for each in best) + "\n" for best in lists
+    )
+    path = tmp_path / "x.forest"
+    assert_fine(treelm("parse", "-m", parser, *options, "-q", "-o", path, stdin=TEXT))
+    rerank = ("--rerank", treelets, "--rerank-weight", "1", "--rerank-k", "9")
+    done = treelm("parse", "-m", parser, *rerank, "-o", path, stdin=TEXT)
+    assert_refused(done, 2, "a different model")
+    done = treelm("parse", "-m", parser, "--consensus", stdin=TEXT)
+    assert_refused(done, 2, "--consensus is used with --rerank only")
+
+
 def test_workers_and_files_of_parses_give_the_same(
     models: tuple[Path, Path], tmp_path: Path
 ) -> None:

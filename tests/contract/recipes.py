@@ -138,6 +138,22 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "pcfg_la",
         "train.mrg",
+        "--trees train.mrg --dictionary dev.mrg --dictionary-min-count 1 --cycles 1 "
+        "--split-iterations 2 --merge-iterations 1 --smooth-iterations 1 --seed 4",
+        {
+            "dictionary": "dev.mrg",
+            "dictionary_min_count": 1,
+            "cycles": 1,
+            "split_iterations": 2,
+            "merge_iterations": 1,
+            "smooth_iterations": 1,
+            "seed": 4,
+        },
+        "dictionary",
+    ),
+    Recipe(
+        "pcfg_la",
+        "train.mrg",
         "--trees train.mrg --copies bare unpunctuated --copy-share 0.5 --cycles 1 "
         "--split-iterations 2 --merge-iterations 1 --smooth-iterations 1 --seed 3",
         {

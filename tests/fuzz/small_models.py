@@ -169,6 +169,8 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _pcfg_la(lexicon="closed"),
         _pcfg_la,
         lambda: _pcfg_la().quantized(8),
+        lambda: _pcfg_la(dictionary=few(), dictionary_min_count=1),
+        lambda: _pcfg_la(dictionary=few(), dictionary_min_count=1).quantized(8),
     ),
     "hhmm": (
         _hhmm,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.latent_models import sparse_latent
+from tests.models.latent_models import sample_corpus, sparse_latent
 
 from treelm.errors import TreelmError
 from treelm.models.registry import load
@@ -76,6 +76,32 @@ def test_hostile_grammars_are_refused(tmp_path: Path, name: str) -> None:
     sparse_latent().save(folder)
     load(folder)
     forge(folder, FORGERIES[name])
+    with pytest.raises(TreelmError) as caught:
+        load(folder)
+    assert caught.value.exit_code == 3
+    assert str(caught.value).isprintable()
+
+
+TIED_FORGERIES = {
+    "huge": huge,
+    "no-factors": drop("entry_factors"),
+    "no-scores": drop("entry_scores"),
+    "no-marks": drop("entry_tied"),
+    "other-marks": lambda arrays: arrays["entry_tied"].__ixor__(1),
+    "factor": set_item("entry_factors", 0, -1.0),
+    "nan": set_item("entry_factors", -1, np.nan),
+    "entry": set_item("entry_symbols", 0, 1),
+    "fewer": lambda arrays: arrays.update(entry_factors=arrays["entry_factors"][:-1]),
+    "open": lambda arrays: arrays.update(open_scores=arrays["open_scores"][:-1]),
+}
+
+
+@pytest.mark.parametrize("name", TIED_FORGERIES)
+def test_hostile_entries_of_dictionaries_are_refused(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "model"
+    sparse_latent().with_dictionary(sample_corpus()).save(folder)
+    load(folder)
+    forge(folder, TIED_FORGERIES[name])
     with pytest.raises(TreelmError) as caught:
         load(folder)
     assert caught.value.exit_code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import load, train
 from treelm.models.run import Event, Run
 from treelm.store.tables import open_tables, write_tables
+from treelm.trees.tree import Tree
 
 
 def config(**options: object) -> PcfgLaConfig:
@@ -171,6 +173,83 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
     with pytest.raises(TreelmError) as caught:
         train_pcfg_la(sample_corpus(), config(), run=Run(checkpoint=checkpoint.folder, resume=True))
     assert caught.value.code in {"E_CHECKPOINT", "E_MODEL_TABLES", "E_GRAMMAR"}
+
+
+def dictionary() -> TreeCorpus:
+    """Return trees with a noun and a verb that no other tree has."""
+    trees = [
+        "(ROOT (S (NP (DT the) (NN zorb)) (VP (VBD glimped) (NP (DT a) (NN boat))) (. .)))",
+        "(ROOT (S (NP (DT a) (NN zorb)) (VP (VBD left)) (. .)))",
+    ]
+    return TreeCorpus.of_trees([Tree.from_string(tree) for tree in trees])
+
+
+def test_a_dictionary_gives_unknown_words_their_tags(tmp_path: Path) -> None:
+    options = {"dictionary_min_count": 1, "dictionary_weight": 20.0}
+    model = train_pcfg_la(sample_corpus(), config(**options), dictionary=dictionary())
+    sentence = ["the", "zorb", "glimped", "the", "harbour", "."]
+    found = dict(zip(sentence, map(str, model.parse(sentence)[0].tree.tags), strict=True))
+    assert (found["zorb"], found["glimped"]) == ("NN", "VBD")
+    assert "zorb" in model.vocabulary
+    assert "zorb" not in small_latent().vocabulary
+    assert len(model.unigram_counts) == len(model.vocabulary) + 1
+    assert model.unigram_counts.sum() == small_latent().unigram_counts.sum()
+    assert [corpus.sentences for corpus in model.corpora][1:] == [2]
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m", verify=True)
+    assert isinstance(again, PcfgLaModel)
+    assert again.lexicon.entry_scores.tobytes() == model.lexicon.entry_scores.tobytes()
+    again.save(tmp_path / "n")
+    assert tables(tmp_path / "n") == tables(tmp_path / "m")
+
+
+def test_a_dictionary_can_be_added_to_a_trained_model(tmp_path: Path) -> None:
+    whole = train_pcfg_la(sample_corpus(), config(dictionary_min_count=1), dictionary=dictionary())
+    options = config(dictionary_min_count=1).dictionary_options()
+    added = small_latent().with_dictionary(dictionary(), options)
+    assert added.lexicon.entry_scores.tobytes() == whole.lexicon.entry_scores.tobytes()
+    assert added.vocabulary.symbols == whole.vocabulary.symbols
+    small = small_latent().quantized(8).with_dictionary(dictionary(), options)
+    small.save(tmp_path / "small")
+    again = load(tmp_path / "small", verify=True)
+    assert isinstance(again, PcfgLaModel)
+    assert again.lexicon.entry_scores.tobytes() == small.lexicon.entry_scores.tobytes()
+    assert again.info.bits == 8
+    assert "zorb" in again.vocabulary
+
+
+def test_a_dictionary_can_come_after_the_last_cycle(tmp_path: Path) -> None:
+    run = Run(checkpoint=tmp_path / "work")
+    train_pcfg_la(sample_corpus(), config(), run=run)
+    seen: list[Event] = []
+    options = config(dictionary_min_count=1)
+    run = Run(checkpoint=tmp_path / "work", resume=True, event=seen.append)
+    model = train_pcfg_la(sample_corpus(), options, dictionary=dictionary(), run=run)
+    assert not seen
+    whole = train_pcfg_la(sample_corpus(), options, dictionary=dictionary())
+    assert model.lexicon.entry_scores.tobytes() == whole.lexicon.entry_scores.tobytes()
+
+
+def test_entries_of_rare_words_are_stored_as_one_number(tmp_path: Path) -> None:
+    more = small_latent().with_dictionary(dictionary())
+    tied = more.lexicon.tied
+    assert tied is not None
+    assert tied.marks.mean() > 0.5
+    plain = more._changed(lexicon=replace(more.lexicon, tied=None))
+    sizes = []
+    for number, model in enumerate((more, plain, more.quantized(8), plain.quantized(8))):
+        folder = tmp_path / str(number)
+        model.save(folder)
+        again = load(folder, verify=True)
+        assert isinstance(again, PcfgLaModel)
+        assert again.lexicon.entry_scores.tobytes() == model.lexicon.entry_scores.tobytes()
+        sizes.append(len(tables(folder)))
+    assert sizes[0] < sizes[1]
+
+
+def test_a_closed_lexicon_takes_no_dictionary() -> None:
+    with pytest.raises(UsageError, match="no dictionary"):
+        train_pcfg_la(sample_corpus(), config(lexicon="closed"), dictionary=dictionary())
 
 
 def test_held_out_trees_choose(tmp_path: Path) -> None:

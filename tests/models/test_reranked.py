@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.models.latent_models import sample_corpus, small_latent
+from tests.models.latent_models import QUICK, sample_corpus, small_latent
 from tests.models.ngram_models import small_ngram
 
 from treelm.errors import UnsupportedTask, UsageError
@@ -17,7 +17,9 @@ from treelm.grammar.parser_options import ParserOptions
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.reranked import RerankedParser
 from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.pcfg_la.config import PcfgLaConfig
 from treelm.models.pcfg_la.model import PcfgLaModel
+from treelm.models.pcfg_la.train import train_pcfg_la
 from treelm.models.registry import train
 
 SENTENCES = [
@@ -39,6 +41,11 @@ def plain() -> TreeScorer:
     made = train("pcfg", sample_corpus())
     assert isinstance(made, TreeScorer)
     return made
+
+
+@cache
+def other_seed() -> TreeScorer:
+    return train_pcfg_la(sample_corpus(), PcfgLaConfig(seed=2, **QUICK))  # type: ignore[arg-type]
 
 
 def brute_force(
@@ -64,6 +71,48 @@ def test_reranking_gives_the_order_of_brute_force(weight: float, model: str) -> 
         assert [str(each.tree) for each in found] == [tree for _, tree in expected]
         np.testing.assert_allclose([each.score for each in found], [s for s, _ in expected])
         assert all(a.score >= b.score for a, b in pairwise(found))
+
+
+def test_several_models_multiply() -> None:
+    parser = small_latent()
+    weights = (0.3, 1.5, 0.6)
+    others = (plain(), treelets(), other_seed())
+    ranked = parser.with_reranker(*others, weight=weights, k=20)
+    for words in SENTENCES:
+        found = []
+        for place, each in enumerate(parser.parse(words, 20)):
+            values = [float(other.tree_log_probs([each.tree])[0]) for other in others]
+            score = each.score + sum(w * value for w, value in zip(weights, values, strict=True))
+            found.append((-score, place, str(each.tree)))
+        assert [str(each.tree) for each in ranked.parse(words, 20)] == [
+            t for *_, t in sorted(found)
+        ]
+        best = ranked.parse(words)[0].score
+        assert best == pytest.approx(-min(found)[0])
+    assert ranked.meaning_of_scores.count("natural log probability") == len(others)
+
+
+def test_one_weight_is_that_of_all_models() -> None:
+    some = small_latent().with_reranker(plain(), treelets(), weight=0.5, k=20)
+    same = small_latent().with_reranker(plain(), treelets(), weight=[0.5, 0.5], k=20)
+    assert some.weights == same.weights == (0.5, 0.5)
+    assert some.parse(SENTENCES[0], 20) == same.parse(SENTENCES[0], 20)
+
+
+def test_another_number_of_weights_than_of_models_is_refused() -> None:
+    with pytest.raises(UsageError, match="2 models to rerank with and 3 weights"):
+        small_latent().with_reranker(plain(), treelets(), weight=[0.5, 0.5, 1.0])
+    with pytest.raises(UsageError, match="no model"):
+        small_latent().with_reranker()
+
+
+def test_trees_of_batches_have_the_probabilities_of_trees() -> None:
+    lists = small_latent().k_best_many(SENTENCES, 7)
+    trees = [each.tree for found in lists for each in found or ()]
+    packed = [found.packed for found in lists if found is not None]
+    for model in (plain(), treelets(), other_seed()):
+        expected = model.tree_log_probs(trees)
+        np.testing.assert_allclose(model.packed_log_probs(packed), expected, rtol=1e-12)
 
 
 def test_fewer_trees_are_the_first_of_more() -> None:
@@ -136,7 +185,7 @@ def test_a_reranked_parser_scores_like_its_parser_and_travels() -> None:
     assert ranked.score(SENTENCES[0]).log_prob == small_latent().score(SENTENCES[0]).log_prob
     again = pickle.loads(pickle.dumps(ranked))
     assert isinstance(again, RerankedParser)
-    assert (again.weight, again.k) == (0.5, 9)
+    assert (again.weights, again.k) == ((0.5,), 9)
     assert again.parse(SENTENCES[1], 3) == ranked.parse(SENTENCES[1], 3)
     assert ranked.can(Task.PARSE)
     assert "0.5 times" in ranked.meaning_of_scores

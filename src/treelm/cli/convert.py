@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from treelm.cli.options import CommonOptions, File, InputFile, NewPath, ThreadOptions
+from treelm.cli.options import CommonOptions, File, Files, InputFile, NewPath, ThreadOptions
 from treelm.cli.ranges import Range, within
 from treelm.corpus.files import is_forest, source_name
 from treelm.errors import UsageError
@@ -35,6 +35,7 @@ def convert(
     reordering_table: File | None = None,
     allow_deletion: bool = False,
     share_parts: bool = False,
+    dictionary: Files | None = None,
     threads: ThreadOptions = ThreadOptions(),
     common: CommonOptions = CommonOptions(),
 ) -> None:
@@ -61,7 +62,15 @@ def convert(
         allow_deletion: With a phrase table: take phrases that are translated by nothing.
         share_parts: Leave out the parts, such as the parser of a treelet model, that lie beside the
             target as model folders of their own, and name those instead: for packages of models.
+        dictionary: Files of trees of a parser, from which a pcfg-la model learns the tags of words
+            that it does not know, or hardly; as in training. Use --bits afterwards.
     """
+    if dictionary is not None:
+        if share_parts or any(given is not None for given in (bits, layout, oov_log_prob, measure)):
+            raise UsageError("--dictionary comes first: convert what it gives again.")
+        new = task.add_dictionary(source, target, dictionary)
+        common.note(f"{source_name(target)}: {new} new words.")
+        return
     if share_parts:
         if any(given is not None for given in (bits, layout, oov_log_prob, measure)):
             raise UsageError("--share-parts comes last: use --bits or --layout before.")

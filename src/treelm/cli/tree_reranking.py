@@ -1,4 +1,4 @@
-"""Options of `treelm parse` for a model that puts the best trees in order."""
+"""Options of `treelm parse` for models that put the best trees in order."""
 
 from __future__ import annotations
 
@@ -20,23 +20,34 @@ from treelm.tasks.parse_file import parser_fingerprint
 @Parameter(name="*", group=Group("Options for reranking", sort_key=25))
 @dataclass(frozen=True, kw_only=True)
 class RerankOptions:
-    """How another model puts the best trees in order."""
+    """How other models put the best trees in order."""
 
-    rerank: Annotated[str | None, Parameter(metavar="MODEL")] = None
-    """Model that gives trees probabilities, such as a treelet model. The score of a tree is then
-    that of the parser plus --rerank-weight times the natural log probability of the tree in this
-    model."""
-    rerank_weight: Annotated[
-        float | None, within(Range(above=0), show_default=str(RERANKER_WEIGHT))
+    rerank: Annotated[
+        list[str] | None,
+        Parameter(metavar="MODEL", consume_multiple=False, show_default="none"),
     ] = None
-    """Weight of the log probability."""
+    """Model that gives trees probabilities, such as a treelet model; give the option again for each
+    further model, such as grammars of other seeds. The score of a tree is then that of the parser
+    plus, for each, --rerank-weight times the natural log probability of the tree in it."""
+    rerank_weight: Annotated[
+        list[float] | None,
+        Parameter(consume_multiple=False),
+        within(Range(above=0), show_default=str(RERANKER_WEIGHT)),
+    ] = None
+    """Weight of the log probability: one for all models, or given again for each, in order."""
     rerank_k: Annotated[int | None, at_least(1), Parameter(show_default=str(RERANKED))] = None
-    """Number of trees of a sentence among which it chooses; with a larger -k, that many."""
+    """Number of trees of a sentence among which they choose; with a larger -k, that many."""
+
+    consensus: bool = False
+    """With --rerank: models that parse propose trees too, and the tree that has most in common with
+    all good ones is chosen: the most accurate, and as slow as all parsers together. Weights are
+    then 1 unless they are given."""
 
     def check(self, *, forests: bool) -> None:
         """Refuse what cannot be combined."""
         given = [name for name in ("rerank_weight", "rerank_k") if getattr(self, name) is not None]
         if self.rerank is None:
+            given += ["consensus"] * self.consensus
             if given:
                 raise UsageError(f"--{given[0].replace('_', '-')} is used with --rerank only.")
         elif forests:
@@ -46,9 +57,9 @@ class RerankOptions:
         """Return the model with the reranker asked for."""
         if self.rerank is None:
             return model
-        return model.with_reranker(
-            load_for_tokens(self.rerank), weight=self.rerank_weight, k=self.rerank_k
-        )
+        others = [load_for_tokens(each) for each in self.rerank]
+        combined = model.with_consensus if self.consensus else model.with_reranker
+        return combined(*others, weight=self.rerank_weight, k=self.rerank_k)
 
     def trees(self, k: int) -> int:
         """Return the number of trees of a sentence that the parser lists where `k` are wanted."""
@@ -58,8 +69,15 @@ class RerankOptions:
         """Return what decides about trees besides the parser."""
         if self.rerank is None or not isinstance(model, RerankedParser):
             return {}
-        reranker = parser_fingerprint(model_folder(self.rerank))
-        return {"rerank": reranker, "rerank_weight": model.weight, "rerank_k": model.k}
+        facts: dict[str, float | str] = {"rerank_k": model.k}
+        if self.consensus:
+            facts["consensus"] = "expected F1"
+        weights = model.weights[-len(self.rerank) :]
+        for number, (path, weight) in enumerate(zip(self.rerank, weights, strict=True)):
+            more = f"_{number + 1}" if number else ""
+            facts[f"rerank{more}"] = parser_fingerprint(model_folder(path))
+            facts[f"rerank_weight{more}"] = weight
+        return facts
 
 
 def meaning_of_scores(model: LanguageModel, options: ParserOptions) -> str:

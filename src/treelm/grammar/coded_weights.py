@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from treelm.errors import ModelFileError
 from treelm.grammar.grammar import FloatArray, Grammar
-from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.lexicon import Lexicon, TiedEntries
+from treelm.grammar.tied_entries import FACTORS, joined_scores, own_scores
 from treelm.store.schema import LARGEST, Tensor, Tensors
 
 #: Bits of a code: fewer lose accuracy, more gain nothing.
@@ -161,10 +162,24 @@ def with_codes(
     )
     if lexicon.normalized:
         return small, lexicon, rules, WeightChange(0.0, 0.0, 0.0)
-    own = encoded(_SCORES, lexicon.entry_scores)
-    scores = decoded(own, _SCORES, len(lexicon.entry_scores))
-    words = _change(lexicon.entry_scores, scores)
-    return small, replace(lexicon, entry_scores=scores, codes=own), rules, words
+    coded = lexicon_with_codes(lexicon)
+    return small, coded, rules, _change(lexicon.entry_scores, coded.entry_scores)
+
+
+def lexicon_with_codes(lexicon: Lexicon) -> Lexicon:
+    """Return a lexicon whose scores of entries are codes."""
+    if lexicon.tied is None:
+        own = encoded(_SCORES, lexicon.entry_scores)
+        scores = decoded(own, _SCORES, len(lexicon.entry_scores))
+        return replace(lexicon, entry_scores=scores, codes=own)
+    parts = {_SCORES: own_scores(lexicon, lexicon.tied.marks), FACTORS: lexicon.tied.factors}
+    codes: dict[str, npt.NDArray[Any]] = {}
+    for name, values in parts.items():
+        codes |= encoded(name, values)
+    rounded = [decoded(codes, name, len(values)) for name, values in parts.items()]
+    tied = TiedEntries(lexicon.tied.marks, rounded[1])
+    scores = joined_scores(lexicon, rounded[0], tied)
+    return replace(lexicon, entry_scores=scores, codes=codes, tied=tied)
 
 
 def _from_codes(grammar: Grammar, codes: _Arrays) -> Grammar:

@@ -26,6 +26,19 @@ LongArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
+class TiedEntries:
+    """Entries that say nothing about subcategories: multiples of the open scores of their tags.
+
+    Args:
+        marks: Which entries of a lexicon they are.
+        factors: What the open scores of each are multiplied by.
+    """
+
+    marks: npt.NDArray[np.bool_]
+    factors: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Lexicon:
     """Scores ``e(A_x -> w)`` of words.
 
@@ -40,6 +53,7 @@ class Lexicon:
         open_scores: Per subcategory of all tags, one after the other; zero for a closed class.
         normalized: Whether the scores of a subcategory sum to one over the vocabulary.
         codes: The tables of codes that the scores of entries were decoded from, if they were.
+        tied: The entries that are multiples of `open_scores` and stored as such, if any are.
 
     Raises:
         ModelFileError: ``E_LEXICON`` if the arrays do not fit together.
@@ -55,6 +69,7 @@ class Lexicon:
     open_scores: FloatArray
     normalized: bool = False
     codes: Mapping[str, npt.NDArray[Any]] | None = None
+    tied: TiedEntries | None = None
 
     def __post_init__(self) -> None:
         starts, symbols = self.entry_starts, self.entry_symbols
@@ -67,6 +82,8 @@ class Lexicon:
             len(symbols) and (symbols.min() < self.phrasal or symbols.max() >= len(self.substates))
         ):
             raise _wrong("an entry names something that is not a tag")
+        if self.tied is not None and self.tied.marks.shape != symbols.shape:
+            raise _wrong("it does not say of each entry whether it is tied")
         firsts = np.zeros(len(symbols) + 1, dtype=np.bool_)
         firsts[starts] = True
         if not (firsts[1:-1] | (np.diff(symbols) > 0)).all():

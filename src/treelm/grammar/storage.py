@@ -11,8 +11,9 @@ import numpy.typing as npt
 from treelm.errors import ModelFileError
 from treelm.grammar.coded_weights import coded_tensors, decoded, has_codes, stored_codes
 from treelm.grammar.grammar import MOST_SUBSTATES, Grammar
-from treelm.grammar.lexicon import Lexicon
+from treelm.grammar.lexicon import Lexicon, TiedEntries
 from treelm.grammar.sparse_weights import full_weights, stored_weights, weight_tensors
+from treelm.grammar.tied_entries import FACTORS, TIED, expanded_scores, own_scores
 from treelm.store.folder import TABLES, FolderWriter, ModelFolder
 from treelm.store.schema import (
     ANY,
@@ -46,6 +47,11 @@ _LEXICON = (
     Tensor("openness", np.float64, ("words",)),
     Tensor("open_scores", np.float64, (ANY,)),
 )
+#: Where some entries are stored as one number each.
+_TIED = (
+    Tensor(TIED, np.uint8, ("entries",), optional=True),
+    Tensor(FACTORS, np.float64, (ANY,), optional=True),
+)
 #: The history of splits, one level after the other.
 _SPLITS = tuple(
     Tensor(f"split_tree.{cycle}", np.int32, (ANY,), optional=True) for cycle in range(_MOST_CYCLES)
@@ -60,6 +66,8 @@ _SCHEMA = (
     *(tensor for name in _WEIGHTS for tensor in coded_tensors(name)),
     *_LEXICON,
     *coded_tensors(_SCORES, optional_gaps=False),
+    *_TIED,
+    *coded_tensors(FACTORS, optional_gaps=False),
     *_SPLITS,
 )
 
@@ -70,8 +78,12 @@ def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray
     for name in _WEIGHTS if grammar.codes is None else ():
         arrays |= stored_weights(name, getattr(grammar, name))
     arrays |= {item.name: getattr(lexicon, item.name) for item in _LEXICON}
+    if lexicon.tied is not None:
+        arrays[TIED] = lexicon.tied.marks.astype(np.uint8)
+        arrays[_SCORES] = own_scores(lexicon, lexicon.tied.marks)
+        arrays[FACTORS] = lexicon.tied.factors
     if lexicon.codes is not None:
-        del arrays[_SCORES]
+        arrays = {name: array for name, array in arrays.items() if name not in (_SCORES, FACTORS)}
     arrays |= {**(grammar.codes or {}), **(lexicon.codes or {})}
     arrays |= {f"split_tree.{cycle}": level for cycle, level in enumerate(grammar.split_tree)}
     arrays[_PHRASAL] = np.array([grammar.phrasal], dtype=np.int32)
@@ -79,14 +91,26 @@ def grammar_tensors(grammar: Grammar, lexicon: Lexicon) -> dict[str, npt.NDArray
     return arrays
 
 
-def _entry_scores(found: Tensors) -> npt.NDArray[np.float64]:
-    """Return the scores of entries, decoded where they are stored as codes."""
-    if has_codes(found, _SCORES):
-        substates = found["substates"].astype(np.int64)
-        return decoded(found, _SCORES, int(substates[found["entry_symbols"]].sum()))
-    if _SCORES not in found:
-        raise ModelFileError(f'the tensor "{_SCORES}" is missing', code="E_MODEL_TABLES")
-    return found[_SCORES]
+def _entry_scores(found: Tensors) -> tuple[npt.NDArray[np.float64], TiedEntries | None]:
+    """Return the scores of entries, and those that are stored as one number each."""
+    symbols, substates = found["entry_symbols"], found["substates"]
+    sizes = substates.astype(np.int64)[symbols]
+    if TIED not in found:
+        return _numbers(found, _SCORES, int(sizes.sum())), None
+    marks = found[TIED] > 0
+    own = _numbers(found, _SCORES, int(sizes[~marks].sum()))
+    tied = TiedEntries(marks, _numbers(found, FACTORS, int(marks.sum())))
+    blocks = (int(found.number(_PHRASAL)), substates, found["open_scores"])
+    return expanded_scores(tied, own, symbols, blocks), tied
+
+
+def _numbers(found: Tensors, name: str, total: int) -> npt.NDArray[np.float64]:
+    """Return numbers, decoded where they are stored as codes."""
+    if has_codes(found, name):
+        return decoded(found, name, total)
+    if name not in found:
+        raise ModelFileError(f'the tensor "{name}" is missing', code="E_MODEL_TABLES")
+    return found[name]
 
 
 def write_grammar(
@@ -132,16 +156,18 @@ def read_grammar(folder: ModelFolder) -> tuple[Grammar, Lexicon, npt.NDArray[np.
     )
     if codes:
         grammar = grammar.normalized(codes)
+    scores, tied = _entry_scores(found)
     lexicon = Lexicon(
         vocabulary,
         grammar.phrasal,
         grammar.substates,
         found["entry_starts"],
         found["entry_symbols"],
-        _entry_scores(found),
+        scores,
         found["openness"],
         found["open_scores"],
-        codes=stored_codes(found, _SCORES) or None,
+        codes=stored_codes(found, _SCORES, FACTORS) or None,
+        tied=tied,
         normalized=bool(found.number(_NORMALIZED)),
     )
     grammar.check_normalized()

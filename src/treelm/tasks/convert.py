@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from treelm.corpus.brackets import tree_blocks
+from treelm.corpus.brackets import ReadOptions, tree_blocks
+from treelm.corpus.corpus import TreeCorpus
 from treelm.corpus.files import COMPRESSION, Source, source_name, write_atomically
 from treelm.errors import UsageError, option, spelled
 from treelm.grammar.forest_file import ForestFile
@@ -101,6 +102,36 @@ def write_best_trees(source: Source, target: Source) -> int:
             out.write(block)
     with ForestFile(source) as file:
         return len(file)
+
+
+def add_dictionary(source: Source, target: Source, trees: Sequence[Source]) -> int:
+    """Save a grammar with more words: those of trees of a parser, with the tags they have there.
+
+    Args:
+        source: Model folder of a grammar with latent annotations.
+        target: Model folder to write.
+        trees: Files of trees, or of parses.
+
+    Returns:
+        The number of new words.
+
+    Raises:
+        UsageError: if the model takes no words.
+    """
+    from treelm.models.pcfg_la.model import PcfgLaModel
+
+    check_target(target)
+    model = load(source)
+    plain = model.with_tokenizer(None)
+    if not isinstance(plain, PcfgLaModel):
+        raise UsageError(
+            f"{source_name(source)} is a {model.system} model; a dictionary is for grammars with "
+            "latent annotations (pcfg_la)."
+        )
+    corpus = TreeCorpus(tuple(trees), ReadOptions(profile=model.vocabulary.profile))
+    made = plain.with_dictionary(corpus, plain.config.dictionary_options())
+    made.with_tokenizer(model.tokenizer).save(target)
+    return len(made.vocabulary) - len(model.vocabulary)
 
 
 def share_model_parts(source: Source, target: Source) -> tuple[str, ...]:

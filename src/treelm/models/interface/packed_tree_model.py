@@ -106,6 +106,11 @@ class PackedTreeModel(TreeModel):
             packed, np.arange(len(trees) + 1, dtype=np.uint64), threads=threads
         )[0]
 
+    def packed_log_probs(self, batches: Sequence[PackedTrees], *, threads: int = 1) -> FloatArray:
+        """Return the log probabilities of the trees of batches, one batch after the other."""
+        own = [values for values, _ in self.score_each(batches, threads=threads)]
+        return np.concatenate([*own, np.zeros(0)])
+
     def score_lists(
         self, lists: Iterable[Sequence[ScoredTree]], *, threads: int = 1
     ) -> Iterator[SentenceScore]:

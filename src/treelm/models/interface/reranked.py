@@ -1,4 +1,4 @@
-"""A parser whose best trees are put in another order by a model of trees."""
+"""A parser whose best trees are put in another order by models of trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from treelm.grammar.parser_options import SCORES_OF_TREES, ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import ask_for
 from treelm.models.interface.model import LanguageModel, Task
-from treelm.models.interface.packed_tree_model import PackedTreeModel
 from treelm.models.interface.parser import TreeLists, check_parser
 from treelm.models.interface.scoring_views import ScoringView
 from treelm.models.interface.tree_model import TreeScorer
@@ -27,23 +26,25 @@ RERANKED, RERANKER_WEIGHT = 50, 0.75
 
 
 class RerankedParser(ScoringView):
-    """A parser that asks another model which of its best trees are best.
+    """A parser that asks other models which of its best trees are best.
 
-    The score of a tree is that of the parser plus `weight` times the natural log probability that
-    the reranker gives the tree with its words. Trees that the reranker cannot derive come last, in
-    the order of the parser. A sentence without a parse, or parsed in pieces, keeps its one tree.
-    Sentences are scored as the parser does.
+    The score of a tree is that of the parser plus, for each reranker, its weight times the natural
+    log probability that it gives the tree with its words; with grammars of other seeds this is a
+    product of grammars. Trees that a reranker cannot derive come last, in the order of the parser.
+    A sentence without a parse, or parsed in pieces, keeps its one tree. Sentences are scored as the
+    parser does.
 
     Args:
         parser: Any model that gives several trees of a sentence.
-        reranker: Any model that gives trees probabilities.
-        weight: Of the reranker.
-        k: Trees of a sentence among which it chooses, unless more are asked for.
+        reranker: Any model that gives trees probabilities, or several.
+        weight: Of the reranker; of each, or one for all of them.
+        k: Trees of a sentence among which they choose, unless more are asked for.
 
     Raises:
-        UsageError: for a weight that is not above 0 and finite, a parser that does not give so many
-            trees, or one whose scores are not logarithms.
-        UnsupportedTask: if the reranker does not give trees probabilities.
+        UsageError: for a weight that is not above 0 and finite, another number of weights than of
+            rerankers, a parser that does not give so many trees, or one whose scores are not
+            logarithms.
+        UnsupportedTask: if a reranker does not give trees probabilities.
     """
 
     tasks: ClassVar[frozenset[Task]] = frozenset({Task.SCORE, Task.PERPLEXITY, Task.PARSE})
@@ -51,23 +52,25 @@ class RerankedParser(ScoringView):
     def __init__(
         self,
         parser: LanguageModel,
-        reranker: LanguageModel,
-        weight: float = RERANKER_WEIGHT,
+        reranker: LanguageModel | Sequence[LanguageModel],
+        weight: float | Sequence[float] = RERANKER_WEIGHT,
         k: int = RERANKED,
     ) -> None:
         super().__init__(parser)
         parser.require(Task.PARSE)
         check_parser(parser, k)
-        if not 0 < weight < math.inf:
-            raise UsageError(f"the weight of the reranker is {weight}; it must be above 0.")
+        rerankers = (reranker,) if isinstance(reranker, LanguageModel) else tuple(reranker)
+        self.weights = _weights(weight, len(rerankers))
         if parser.parser_options.decoding == "max_rule_sum":
             raise UsageError(
                 "the scores of this parser are sums of expected numbers, not logarithms, so a log "
                 "probability cannot be added to them. Train it with "
                 f"{option('decoding', 'max_rule_product')}."
             )
-        self.reranker = ask_for(reranker, TreeScorer, "give trees probabilities")
-        self.weight, self.k = weight, k
+        self.rerankers = tuple(
+            ask_for(each, TreeScorer, "give trees probabilities") for each in rerankers
+        )
+        self.k = k
         self.most_trees = parser.most_trees
 
     @property
@@ -79,10 +82,11 @@ class RerankedParser(ScoringView):
     def meaning_of_scores(self) -> str:
         """What the score of a tree is, in words."""
         own = SCORES_OF_TREES[self.parser_options.decoding]
-        return (
-            f"{own}, plus {self.weight:g} times its natural log probability in the "
-            f"{self.reranker.system} model"
+        others = "".join(
+            f", plus {weight:g} times its natural log probability in the {each.system} model"
+            for weight, each in zip(self.weights, self.rerankers, strict=True)
         )
+        return f"{own}{others}"
 
     def parse(self, sentence: Words, k: int = 1) -> list[ScoredTree]:
         """Return up to `k` distinct trees of a sentence, the best first; none for no words."""
@@ -111,7 +115,7 @@ class RerankedParser(ScoringView):
         lists = self.model.k_best_many(sentences, max(k, self.k), options=options, threads=threads)
         # Where there is one tree only, its score still says what those of others say.
         chosen = [place for place, found in enumerate(lists) if found and not _is_fallback(found)]
-        values = self._log_probs([lists[place] or () for place in chosen], threads)
+        values = self._weighted([lists[place] or () for place in chosen], threads)
         made: list[KBest | Sequence[ScoredTree] | None] = [
             found if found is None else _first(found, k) for found in lists
         ]
@@ -119,26 +123,51 @@ class RerankedParser(ScoringView):
             made[place] = self._reranked(lists[place] or (), own, k)
         return cast("TreeLists", made)
 
-    def _log_probs(
+    def _weighted(
         self, lists: Sequence[KBest | Sequence[ScoredTree]], threads: int
     ) -> list[FloatArray]:
-        """Return the reranker's log probabilities of trees, list by list."""
+        """Return what the rerankers add to the scores of trees, list by list."""
+        if not lists:
+            return []
         packed = [found.packed for found in lists if isinstance(found, KBest)]
-        if isinstance(self.reranker, PackedTreeModel) and len(packed) == len(lists):
-            return [own for own, _ in self.reranker.score_each(packed, threads=threads)]
-        trees = [each.tree for found in lists for each in found]
-        ends = np.cumsum([len(found) for found in lists])[:-1]
-        return np.split(self.reranker.tree_log_probs(trees, threads=threads), ends)
+        trees = [] if len(packed) == len(lists) else [each.tree for own in lists for each in own]
+        ends = np.cumsum([len(found) for found in lists])
+        total = np.zeros(int(ends[-1]))
+        for weight, reranker in zip(self.weights, self.rerankers, strict=True):
+            total += weight * (
+                reranker.tree_log_probs(trees, threads=threads)
+                if trees
+                else reranker.packed_log_probs(packed, threads=threads)
+            )
+        return np.split(total, ends[:-1])
 
     def _reranked(
-        self, found: KBest | Sequence[ScoredTree], log_probs: FloatArray, k: int
+        self, found: KBest | Sequence[ScoredTree], added: FloatArray, k: int
     ) -> KBest | Sequence[ScoredTree]:
         """Return the best trees of a sentence in the order of their new scores."""
         if isinstance(found, KBest):
-            return reordered(found, found.scores + self.weight * log_probs).first(k)
-        scores = np.array([each.score for each in found]) + self.weight * log_probs
+            return reordered(found, found.scores + added).first(k)
+        scores = np.array([each.score for each in found]) + added
         order = np.argsort(-scores, kind="stable").tolist()
         return [found[place]._replace(score=float(scores[place])) for place in order[:k]]
+
+
+def _weights(given: float | Sequence[float], number: int) -> tuple[float, ...]:
+    """Return the weight of each reranker."""
+    if not number:
+        raise UsageError("there is no model to rerank with.")
+    weights = tuple(given) if isinstance(given, Sequence) else (given,) * number
+    if len(weights) == 1:
+        weights *= number
+    if len(weights) != number:
+        raise UsageError(
+            f"there are {number} models to rerank with and {len(weights)} weights; give one for "
+            "each, or one for all."
+        )
+    for weight in weights:
+        if not 0 < weight < math.inf:
+            raise UsageError(f"the weight of a reranker is {weight}; it must be above 0.")
+    return weights
 
 
 def _is_fallback(found: KBest | Sequence[ScoredTree]) -> bool:

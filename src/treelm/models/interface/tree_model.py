@@ -23,6 +23,7 @@ from treelm.models.interface.score_explanation import ScoreExplanation, ScoreSte
 from treelm.models.interface.scores import SentenceScore
 from treelm.models.registry import from_folder
 from treelm.store.folder import FolderWriter, ModelFolder
+from treelm.trees.packed import PackedTrees
 from treelm.trees.tree import Tree
 
 #: Name of the parser's part in a model folder.
@@ -70,6 +71,11 @@ class TreeScorer(LanguageModel):
         Returns:
             One number per tree, minus infinity for trees that the model cannot derive.
         """
+
+    def packed_log_probs(self, batches: Sequence[PackedTrees], *, threads: int = 1) -> FloatArray:
+        """Return `tree_log_probs` of the trees of batches, one batch after the other."""
+        trees = [tree for batch in batches for tree in batch]
+        return self.tree_log_probs(trees, threads=threads)
 
     def distinct(self, trees: Sequence[Tree]) -> Sequence[Tree]:
         """Return trees that are different for the model, in order; each is then summed once.

@@ -10,10 +10,13 @@ from treelm.parallel.memory import MemoryLimit
 from treelm.parallel.progress import SILENT, Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from treelm.estimation.layout import Layout
     from treelm.estimation.quantize import CodeBits
     from treelm.grammar.coded_weights import WeightChange
     from treelm.grammar.parser_options import Pruning
+    from treelm.models.interface.consensus import ConsensusParser
     from treelm.models.interface.model import LanguageModel
     from treelm.models.interface.parser import Parser
     from treelm.models.interface.reduction import ReductionLoss, Rounding
@@ -147,30 +150,70 @@ class ModelVariants:
         return FlooredScores(own, share).with_tokenizer(own.tokenizer)
 
     def with_reranker(
-        self, reranker: LanguageModel, *, weight: float | None = None, k: int | None = None
+        self,
+        *reranker: LanguageModel,
+        weight: float | Sequence[float] | None = None,
+        k: int | None = None,
     ) -> RerankedParser:
-        """Return the parser as one whose best trees another model puts in order.
+        """Return the parser as one whose best trees other models put in order.
 
-        The score of a tree is then that of the parser plus `weight` times the natural log
-        probability of the tree in the other model.
+        The score of a tree is then that of the parser plus, for each of the others, `weight` times
+        the natural log probability of the tree in it.
 
         Args:
-            reranker: A model that gives trees probabilities, such as a treelet model.
-            weight: Of its log probability. Default: 0.75.
-            k: Trees of a sentence among which it chooses. Default: 50.
+            reranker: Models that give trees probabilities, such as a treelet model, or grammars of
+                other seeds.
+            weight: Of the log probability; of each, or one for all. Default: 0.75.
+            k: Trees of a sentence among which they choose. Default: 50.
 
         Raises:
             UsageError: for an impossible weight, or a parser that does not give so many trees.
-            UnsupportedTask: if the model does not parse, or the other one does not score trees.
+            UnsupportedTask: if the model does not parse, or another one does not score trees.
         """
         from treelm.models.interface.reranked import RERANKED, RERANKER_WEIGHT, RerankedParser
 
         own = cast("LanguageModel", self)
         made = RerankedParser(
             own.with_tokenizer(None),
-            reranker.with_tokenizer(None),
+            [each.with_tokenizer(None) for each in reranker],
             RERANKER_WEIGHT if weight is None else weight,
             RERANKED if k is None else k,
+        )
+        return made.with_tokenizer(own.tokenizer)
+
+    def with_consensus(
+        self,
+        *others: LanguageModel,
+        weight: float | Sequence[float] | None = None,
+        k: int | None = None,
+    ) -> ConsensusParser:
+        """Return the parser and others as one that is slower and more accurate.
+
+        All that parse propose trees, all score them, and the tree with the largest expected F1 is
+        the best.
+
+        Args:
+            others: Models that give trees probabilities: grammars of other seeds, a treelet model.
+            weight: Of their log probabilities, where the parser's has 1; of each, or one for all.
+                Default: 1.
+            k: Trees of a sentence that each proposes. Default: 50.
+
+        Raises:
+            UsageError: for an impossible weight, or a parser that does not give so many trees.
+            UnsupportedTask: if the model does not parse, or one does not score trees.
+        """
+        from treelm.models.interface.consensus import (
+            CONSENSUS_WEIGHT,
+            PROPOSED,
+            ConsensusParser,
+        )
+
+        own = cast("LanguageModel", self)
+        made = ConsensusParser(
+            own.with_tokenizer(None),
+            [each.with_tokenizer(None) for each in others],
+            CONSENSUS_WEIGHT if weight is None else weight,
+            PROPOSED if k is None else k,
         )
         return made.with_tokenizer(own.tokenizer)
 

@@ -21,7 +21,8 @@ from treelm.store.tables import Tables
 
 def training_key(trees: LatentTrees, config: PcfgLaConfig, held_out: str | None) -> str:
     """Return what identifies a training: its trees and its options."""
-    options = config.model_dump(mode="json", exclude={"unknown"})  # spellings come afterwards
+    afterwards = {"unknown", "dictionary_min_count", "dictionary_weight"}  # of the last cycle
+    options = config.model_dump(mode="json", exclude=afterwards)
     options.pop("cycles")  # more cycles continue where fewer ended
     digest = hashlib.sha256(json.dumps([options, held_out], sort_keys=True).encode())
     made, tagged = trees.trees, trees.tagged

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from treelm.grammar.estimate_lexicon import LexiconOptions
+from treelm.grammar.extend_lexicon import DictionaryOptions
 from treelm.grammar.split_merge import SmoothingScope, SplitMergeOptions
 from treelm.limits import LARGEST_COUNT, LARGEST_WEIGHT
 from treelm.models.interface.config import WordModelConfig
@@ -59,6 +60,10 @@ class PcfgLaConfig(WordModelConfig):
     """Weight of rare words in general relative to those with the same signature."""
     known_smoothing: float = Field(default=0.1, ge=0.0, le=LARGEST_WEIGHT)
     """Weight of rare words in general relative to the word itself."""
+    dictionary_min_count: int = Field(default=2, ge=1, le=LARGEST_COUNT)
+    """With a dictionary: leave words out that are rarer there, and new."""
+    dictionary_weight: float = Field(default=0.3, gt=0.0, le=LARGEST_WEIGHT)
+    """With a dictionary: weight of a word there, where one of the training trees has 1."""
     copies: tuple[Copy, ...] = Field(default=(), strict=False)
     """Also train on copies of some trees: unpunctuated (without the punctuation at the end),
     lowercase, bare (both)."""
@@ -86,6 +91,12 @@ class PcfgLaConfig(WordModelConfig):
             smoothing_scope=self.smoothing_scope,
             rule_filter=self.rule_filter,
             seed=self.seed,
+        )
+
+    def dictionary_options(self) -> DictionaryOptions:
+        """Return how words of a dictionary enter the lexicon."""
+        return DictionaryOptions(
+            min_count=self.dictionary_min_count, weight=self.dictionary_weight, rare=self.rare
         )
 
     def lexicon_options(self, profile: ProfileSource) -> LexiconOptions:

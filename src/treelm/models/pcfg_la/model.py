@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
-from treelm.grammar.grammar import Grammar
+import numpy as np
+
+from treelm.corpus.corpus import TreeCorpus
+from treelm.grammar.binary_trees import build_binary_trees
+from treelm.grammar.coded_weights import lexicon_with_codes
+from treelm.grammar.extend_lexicon import DictionaryOptions, extended_lexicon
+from treelm.grammar.grammar import FloatArray, Grammar
+from treelm.grammar.tag_dictionary import TagDictionary
 from treelm.models.interface.config import Config
+from treelm.models.interface.trained_model import corpus_record
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg_la.config import PcfgLaConfig
+from treelm.trees.packed import PackedTrees
 
 
 class PcfgLaModel(GrammarModel[PcfgLaConfig]):
@@ -20,6 +30,35 @@ class PcfgLaModel(GrammarModel[PcfgLaConfig]):
     def __repr__(self) -> str:
         symbols, substates = len(self.grammar.symbols), self.grammar.total_substates
         return f"PcfgLaModel(symbols={symbols}, subcategories={substates})"
+
+    def packed_log_probs(self, batches: Sequence[PackedTrees], *, threads: int = 1) -> FloatArray:
+        """Return the log probabilities of the trees of batches, one batch after the other."""
+        made = build_binary_trees(batches, keep_cycles=True)
+        return self._tree_scores.log_probs(made, sum(map(len, batches)), threads=threads)
+
+    def with_dictionary(self, trees: TreeCorpus, options: DictionaryOptions | None = None) -> Self:
+        """Return the model with more words: those of trees, with the tags that they have there.
+
+        A second dictionary replaces what the first one says of the same words.
+
+        Args:
+            trees: Trees of a parser, of as much text as there is; the treebank itself adds nothing.
+            options: How the words enter the lexicon.
+
+        Raises:
+            UsageError: if the words of the lexicon sum to one.
+        """
+        dictionary = TagDictionary.of(trees, self.grammar)
+        lexicon = extended_lexicon(self.grammar, self.lexicon, dictionary, options)
+        if self.lexicon.codes is not None:
+            lexicon = lexicon_with_codes(lexicon)
+        *words, ends = np.split(self._unigram_counts, [-1])
+        new = np.zeros(len(lexicon.vocabulary) - len(self.vocabulary), dtype=np.uint64)
+        return self._changed(
+            lexicon=lexicon,
+            unigram_counts=np.concatenate([*words, new, ends]),
+            corpora=(*self._corpora, corpus_record(trees)),
+        )
 
     @classmethod
     def _fits(cls, grammar: Grammar, config: PcfgLaConfig) -> bool:

@@ -39,6 +39,7 @@ def train_pcfg_la(
     *,
     vocabulary: Vocabulary | None = None,
     held_out: TreeCorpus | None = None,
+    dictionary: TreeCorpus | None = None,
     run: Run = QUIET,
 ) -> PcfgLaModel:
     """Return a grammar with latent annotations of a treebank.
@@ -48,6 +49,8 @@ def train_pcfg_la(
         config: Options.
         vocabulary: Vocabulary file for the closed lexicon. Default: all words of the trees.
         held_out: Trees on which the best grammar of each phase is chosen. Default: the last one.
+        dictionary: Trees of a parser, from which words that the trees of the training do not know,
+            or hardly, get their tags. Default: unknown words have what their shapes say.
         run: How the training is run; its checkpoint keeps the grammar after each cycle.
 
     Raises:
@@ -55,6 +58,11 @@ def train_pcfg_la(
             training goes wrong.
         UsageError: ``E_CHECKPOINT`` if the checkpoint is that of another training.
     """
+    if dictionary is not None and config.lexicon == "closed":
+        raise UsageError(
+            "the words of a closed lexicon sum to one, so it takes no dictionary; the berkeley "
+            "lexicon does."
+        )
     shown = with_copies(corpus, config.copies, config.copy_share)
     trees, words = _words(_binary_trees(shown, "trees", run), shown, config, vocabulary)
     judge = None
@@ -90,7 +98,10 @@ def train_pcfg_la(
         state = _run_cycle(training, state, cycle, run)
         if checkpoint is not None:
             checkpoint.save(state, cycle, key)
-    return _model(corpus, config, training, state, words)
+    model = _model(corpus, config, training, state, words)
+    if dictionary is None:
+        return model
+    return model.with_dictionary(dictionary, config.dictionary_options())
 
 
 @dataclass(frozen=True, slots=True)
