@@ -35,6 +35,8 @@ from treelm.models.run import Run
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
+#: Orders of the rows of larger texts in the paper; `composite5-2-16` is of order 5.
+LONGER = (4, 5)
 TOPICS = 200
 KEPT = (5, 2, 10, 20, 50, 100, 200)
 ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
@@ -88,7 +90,9 @@ class Experiment:
         for size in SIZES:
             names += [f"{kind}-{size}" for kind in ("ngram", "kn", "plsa", "composite-5")]
         names += [f"composite-{kept}-16" for kept in KEPT[1:]]
-        return [*names, "composite-10-1"]
+        for order in LONGER:
+            names += [f"ngram{order}-16", f"composite{order}-5-16"]
+        return [*names, "composite5-2-16", "composite-10-1"]
 
     def run(self, name: str) -> None:
         """Train and measure one model, unless already done."""
@@ -100,10 +104,11 @@ class Experiment:
         if kind == "kn":
             self.write(name, self.kneser_ney(name, size))
             return
+        has_topics = not kind.startswith("ngram")
         config = PlsaConfig(
-            order=1 if kind == "plsa" else ORDER,
-            topics=0 if kind == "ngram" else TOPICS,
-            keep_topics=int(numbers[0]) if kind == "composite" else None,
+            order=1 if kind == "plsa" else int(kind[-1]) if kind[-1].isdigit() else ORDER,
+            topics=TOPICS if has_topics else 0,
+            keep_topics=int(numbers[0]) if kind.startswith("composite") else None,
             eta=ETA,
             plsa_iterations=self.plsa_iterations,
             iterations=self.iterations,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import assert_fine, run_script
 from tests.command_line import treelm as run_treelm
+from tests.experiments.small_data import write_data
 
 import treelm
 from treelm.corpus.corpus import TreeCorpus
@@ -135,3 +136,30 @@ def test_columns_of_the_table_name_models_that_can_be_trained(
             assert set(parts) <= set(models)
     with pytest.raises(SystemExit, match="no model is called 3-grams"):
         syntax.options_of("3-grams")
+
+
+def test_topics_kept_are_reported_with_perplexity_hours_and_types(tmp_path: Path) -> None:
+    data, work, report = tmp_path / "data", tmp_path / "work", tmp_path / "report"
+    data.mkdir()
+    write_data(data)
+    folders = ("--data", data, "--work", work)
+    models = ("ngram-4", "composite-5-4", "composite4-5-4")
+    options = ("--plsa-iterations", "2", "--iterations", "0", "--models", *models)
+    run_script(RECIPE / "topics.py", *folders, *options)
+    run_script(RECIPE / "topics.py", *folders, *options[:-3], "composite-10-4", "--no-scores")
+    run_script(RECIPE / "topics_report.py", *folders, "--output", report, "--size", "4")
+    found = {
+        (row["model"], row["metric"]): row
+        for row in json.loads((report / "results.json").read_text())["results"]
+    }
+    stored = json.loads((work / "start-composite-5-4.json").read_text())
+    row = found["3-gram/PLSA, 5 topics kept", "perplexity"]
+    assert row["value"] == stored["test_perplexity"]
+    assert row["interval"][0] <= row["value"] <= row["interval"][1]
+    assert ("3-gram/PLSA, 5 topics kept", "per cent against the n-gram") in found
+    for model in ("3-gram/PLSA, 5 topics kept", "4-gram/PLSA, 5 topics kept"):
+        assert found[model, "processor hours"]["value"] > 0
+        assert found[model, "types"]["value"] > 0
+    assert ("3-gram/PLSA, 10 topics kept", "perplexity") not in found
+    more = found["3-gram/PLSA, 10 topics kept", "types"]["value"]
+    assert more >= found["3-gram/PLSA, 5 topics kept", "types"]["value"]
