@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from corpora import TEXTS, TestSet, test_sets
 from scored_text import Scored, ScoreFiles
@@ -56,31 +57,33 @@ class UnknownWordStudy:
 
     def write(self, report: Report, *, seed: int) -> None:
         """Score what has not been scored yet, and add both tables to a report."""
+        scored: dict[str, dict[tuple[str, str], Scored]] = {data.name: {} for data in self._sets}
+        for known, rule in KNOWN.items():
+            for system in (NGRAM, HHMM):
+                make = self._maker(system, rule)
+                for data in self._sets:
+                    name = f"{system}, {known}, spelled"
+                    found = self._files.scored(data.name, name, make, data.test)
+                    scored[data.name][system, known] = found
         for data in self._sets:
-            scored = {
-                (system, known): self._files.scored(
-                    data.name, f"{system}, {known}, spelled", make, data.test
-                )
-                for known, rule in KNOWN.items()
-                for system, make in self._makers(rule).items()
-            }
-            self._report(report, data, scored, seed)
+            self._report(report, data, scored[data.name], seed)
 
-    def _makers(self, rule: VocabularyRule) -> dict[str, Callable[[], IncrementalModel]]:
-        trees, depth, beam = self._models.training_trees, self._models.depth, self._beam
-        options = {NGRAM: {"order": 5}, HHMM: {"depth": depth, "beam_width": beam}}
+    def _maker(self, name: str, rule: VocabularyRule) -> Callable[[], IncrementalModel]:
+        """Return what trains a model once, when it is first asked for."""
+        trees = self._models.training_trees
+        system, options = {
+            NGRAM: ("ngram", {"order": 5}),
+            HHMM: ("hhmm", {"depth": self._models.depth, "beam_width": self._beam}),
+        }[name]
 
-        def maker(name: str) -> Callable[[], IncrementalModel]:
-            def make() -> IncrementalModel:
-                words = build_vocabulary(TreeSentences(trees), rule)
-                system = {NGRAM: "ngram", HHMM: "hhmm"}[name]
-                found = train(system, trees, vocabulary=words, unknown="spelling", **options[name])
-                assert isinstance(found, IncrementalModel)
-                return found
+        @cache
+        def make() -> IncrementalModel:
+            words = build_vocabulary(TreeSentences(trees), rule)
+            found = train(system, trees, vocabulary=words, unknown="spelling", **options)
+            assert isinstance(found, IncrementalModel)
+            return found
 
-            return make
-
-        return {name: maker(name) for name in options}
+        return make
 
     def _report(
         self, report: Report, data: TestSet, scored: Mapping[tuple[str, str], Scored], seed: int

@@ -219,11 +219,18 @@ class FragmentStudy:
         )
         return float(np.mean(good)), float(np.mean(bad))
 
-    def write(self, report: Report) -> None:
-        """Add accuracies on dev, each tested against that of single rules."""
+    def write(self, report: Report, chosen: Sequence[str] = ()) -> None:
+        """Add accuracies on dev, each tested against that of single rules.
+
+        Args:
+            report: Gets the rows.
+            chosen: Names of the variants to try besides single rules; none for all.
+        """
         rules: Flags | None = None
         rows = []
         for variant in self.variants():
+            if chosen and variant.name not in {RULES, *chosen}:
+                continue
             best, features = self.chosen(variant)
             right = (best.margins > 0) == (self._dev_labels > 0)
             compared = None if rules is None else compare_answers(right, rules, seed=self._seed)
@@ -293,6 +300,6 @@ def of_length_one(matrix: Any) -> Any:
     return sparse.csr_matrix(sparse.diags(1.0 / np.maximum(norms, 1e-12)) @ matrix)
 
 
-def report_fragments(report: Report, systems: Systems) -> None:
-    """Add the study to a report."""
-    FragmentStudy(systems).write(report)
+def report_fragments(report: Report, systems: Systems, chosen: Sequence[str]) -> None:
+    """Add the study to a report, or some of its variants."""
+    FragmentStudy(systems).write(report, chosen)

@@ -115,8 +115,8 @@ def run(arguments: argparse.Namespace) -> Path:
     report_retagging(report, systems, names)
     if arguments.landmarks:
         report_kernels(report, systems, arguments.landmarks)
-    if arguments.fragment_study:
-        report_fragments(report, systems)
+    if arguments.fragment_study is not None:
+        report_fragments(report, systems, arguments.fragment_study)
     if "brackets" not in arguments.without:
         report.add_table(
             "Unlabelled F1 of hidden trees (Table 3)",
@@ -202,8 +202,10 @@ def main() -> None:
     )
     parser.add_argument(
         "--fragment-study",
-        action="store_true",
-        help="compare fragments with single rules on dev, one thing changed at a time",
+        nargs="*",
+        metavar="VARIANT",
+        help="compare fragments with single rules on dev, one thing changed at a time; "
+        "default: all variants",
     )
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])
     arguments = parser.parse_args()
