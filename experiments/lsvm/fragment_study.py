@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -235,7 +236,8 @@ class FragmentStudy:
             right = (best.margins > 0) == (self._dev_labels > 0)
             compared = None if rules is None else compare_answers(right, rules, seed=self._seed)
             rules = right if rules is None else rules
-            print(f"{variant.name}: {best.accuracy:.4f}, {features} features", flush=True)
+            done = f"{variant.name}: {best.accuracy:.4f}, {features} features"
+            print(done, file=sys.stderr, flush=True)
             report.add_result(
                 Result(
                     table=TABLE,
