@@ -36,42 +36,77 @@ from treelm.models.run import Event, Run
 
 Floats = npt.NDArray[np.float64]
 
-ORDER, HEADS, TOPICS, KEPT = 3, 2, 200, 5
+TOPICS, KEPT = 200, 5
 #: How fast topics follow a document; set before the first run and not tuned.
 ETA = 0.02
 
 #: Default number of rounds of EM of models without parses.
 CHEAP_ROUNDS = 5
 
-#: Options of every model trained here.
-MODELS: dict[str, dict[str, object]] = {
-    "3-gram": {"order": ORDER, "heads": 0},
-    "2-SLM": {"order": 1, "heads": HEADS},
-    "3-gram/2-SLM": {"order": ORDER, "heads": HEADS},
-    "3-gram/2-SLM words": {"order": ORDER, "heads": HEADS, "head_labels": False},
-    "5-gram": {"order": 5, "heads": 0},
-    "5-gram/2-SLM": {"order": 5, "heads": 2},
-    "2-gram/4-SLM": {"order": 2, "heads": 4},
-    "PLSA": {"order": 1, "heads": 0, "topics": TOPICS},
-    "3-gram/PLSA": {"order": ORDER, "heads": 0, "topics": TOPICS},
-    "2-SLM/PLSA": {"order": 1, "heads": HEADS, "topics": TOPICS},
-    "3-gram/2-SLM/PLSA": {"order": ORDER, "heads": HEADS, "topics": TOPICS},
-}
-#: Linear combinations, as in the table.
-MIXTURES = (
-    ("3-gram", "2-SLM"),
-    ("3-gram Kneser-Ney", "2-SLM"),
-    ("3-gram Kneser-Ney", "3-gram/2-SLM"),
-    ("5-gram/2-SLM", "2-gram/4-SLM"),
-    ("3-gram", "PLSA"),
-    ("3-gram", "2-SLM", "PLSA"),
-    ("3-gram/2-SLM", "PLSA"),
-    ("3-gram/PLSA", "2-SLM"),
-    ("3-gram/PLSA", "2-SLM/PLSA"),
-    ("3-gram/2-SLM", "2-SLM/PLSA"),
-    ("3-gram/2-SLM", "3-gram/PLSA"),
-    ("3-gram/2-SLM", "3-gram/PLSA", "2-SLM/PLSA"),
-)
+#: What stands behind the name of an n-gram with modified Kneser-Ney smoothing.
+KNESER_NEY = " Kneser-Ney"
+#: What stands behind the name of a model whose predictor sees heads without labels.
+WORDS = " words"
+
+
+def options_of(name: str) -> dict[str, object]:
+    """Return the options that the name of a model stands for.
+
+    Examples:
+        >>> options_of("3-gram/2-SLM")
+        {'order': 3, 'heads': 2}
+        >>> options_of("4-SLM/PLSA")
+        {'order': 1, 'heads': 4, 'topics': 200}
+    """
+    options: dict[str, object] = {"order": 1, "heads": 0}
+    for part in name.removesuffix(WORDS).split("/"):
+        number, _, kind = part.rpartition("-")
+        if kind == "gram":
+            options["order"] = int(number)
+        elif kind == "SLM":
+            options["heads"] = int(number)
+        elif part == "PLSA":
+            options["topics"] = TOPICS
+        else:
+            raise SystemExit(f"no model is called {name}")
+    return options | ({"head_labels": False} if name.endswith(WORDS) else {})
+
+
+def joint_models(order: int) -> tuple[str, ...]:
+    """Return what stands for "n-gram/m-SLM"; for 5-grams, as in the paper, a mixture of two."""
+    if order == 5:
+        return "5-gram/2-SLM", "2-gram/4-SLM"
+    return (f"{order}-gram/{order - 1}-SLM",)
+
+
+def models_of(order: int) -> list[str]:
+    """Return the models of a column of the table: n-grams of an order, and one head fewer."""
+    ngram, slm = f"{order}-gram", f"{order - 1}-SLM"
+    names = [ngram, ngram + KNESER_NEY, slm, *joint_models(order)]
+    if order == 3:
+        names.append(f"{ngram}/{slm}{WORDS}")
+    names += ["PLSA", f"{ngram}/PLSA", f"{slm}/PLSA"]
+    return [*names, f"{ngram}/{slm}/PLSA"] if order == 3 else names
+
+
+def mixtures_of(order: int) -> list[tuple[str, ...]]:
+    """Return the linear combinations of a column of the table."""
+    ngram, slm = f"{order}-gram", f"{order - 1}-SLM"
+    joint = joint_models(order)
+    return [
+        (ngram, slm),
+        (ngram + KNESER_NEY, slm),
+        (ngram + KNESER_NEY, *joint),
+        *([joint] if len(joint) > 1 else []),
+        (ngram, "PLSA"),
+        (ngram, slm, "PLSA"),
+        (*joint, "PLSA"),
+        (f"{ngram}/PLSA", slm),
+        (f"{ngram}/PLSA", f"{slm}/PLSA"),
+        (*joint, f"{slm}/PLSA"),
+        (*joint, f"{ngram}/PLSA"),
+        (*joint, f"{ngram}/PLSA", f"{slm}/PLSA"),
+    ]
 
 
 class Study:
@@ -83,12 +118,17 @@ class Study:
         self.rounds: tuple[int, int] = (arguments.iterations, arguments.follow_up)
         self.cheap_rounds: int = arguments.cheap_rounds
         self.cutoff: float | None = arguments.cutoff
+        self.seed: int = arguments.seed
+        self.orders: list[int] = arguments.orders
+        self.adaptation: bool = arguments.without_adaptation
         self.threads: int = arguments.threads
         name = f"size-{self.size}" + ("-em{}-{}".format(*self.rounds) if any(self.rounds) else "")
         if self.cheap_rounds != CHEAP_ROUNDS:
             name += f"-cheap{self.cheap_rounds}"
         if self.cutoff is not None:
             name += f"-cutoff{self.cutoff:g}"
+        if self.seed:
+            name += f"-seed{self.seed}"
         if arguments.punctuation == "remove":
             name += "-without-punctuation"
         self.folder: Path = arguments.work / name
@@ -105,20 +145,23 @@ class Study:
             return
         began = time.process_time()
         train = self.corpus.part(self.size)
-        if name == "3-gram Kneser-Ney":
-            model: NgramModel | CompositeModel = self.kneser_ney(train)
+        if name.endswith(KNESER_NEY):
+            order = int(name.partition("-")[0])
+            model: NgramModel | CompositeModel = self.kneser_ney(train, order)
             facts: dict[str, object] = {}
         else:
             iterations, follow_up = self.rounds
-            if not MODELS[name]["heads"]:
+            options = options_of(name)
+            if not options["heads"]:
                 iterations = self.cheap_rounds
             config = CompositeConfig(
-                **MODELS[name],  # type: ignore[arg-type]
+                **options,  # type: ignore[arg-type]
                 iterations=iterations,
                 follow_up=follow_up,
                 keep_topics=KEPT,
                 cutoff=self.cutoff,
                 eta=ETA,
+                seed=self.seed,
             )
             steps: list[Event] = []
             checkpoint = Checkpoint(self.file(name, ".training"))
@@ -157,7 +200,7 @@ class Study:
             "largest_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             **facts,
         }
-        if isinstance(model, CompositeModel) and model.config.topics:
+        if self.adaptation and isinstance(model, CompositeModel) and model.config.topics:
             record["test_without_adaptation"] = perplexity(
                 model.with_search(adapt=False).score_documents(self.corpus.test).log_probs
             )
@@ -180,7 +223,7 @@ class Study:
         record["test_new_sentences"] = perplexity(scores[self.corpus.is_new])
         print(json.dumps(record), flush=True)
 
-    def kneser_ney(self, train: PreparedTrees) -> NgramModel:
+    def kneser_ney(self, train: PreparedTrees, order: int) -> NgramModel:
         """Return the modified Kneser-Ney model of the same sentences."""
         symbols = train.vocabulary.symbols
         starts = train.text.starts.astype(np.int64).tolist()
@@ -188,7 +231,7 @@ class Study:
         with path.open("w", encoding="utf-8") as file:
             for first, last in pairwise(starts):
                 file.write(" ".join(symbols[i] for i in train.text.ids[first:last]) + "\n")
-        config = NgramConfig(order=ORDER)
+        config = NgramConfig(order=order)
         model = train_ngram(
             TextCorpus((path,)), config, vocabulary=train.vocabulary, run=Run(threads=self.threads)
         )
@@ -197,7 +240,7 @@ class Study:
 
     def mix(self) -> None:
         """Print linear combinations; their weights are found on the held-out documents."""
-        for parts in MIXTURES:
+        for parts in dict.fromkeys(each for order in self.orders for each in mixtures_of(order)):
             files = [self.file(part, ".npz") for part in parts]
             if not all(file.exists() for file in files):
                 continue
@@ -217,6 +260,8 @@ class Study:
                 "test_new_sentences": perplexity(mixed[self.corpus.is_new]),
             }
             self.write(" + ".join(parts), record)
+            with write_atomically(self.file(" + ".join(parts), ".npz")) as out:
+                np.savez(out, held_out=checked, test=mixed)
             print(json.dumps(record), flush=True)
 
 
@@ -235,7 +280,15 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, default=1, help="use one training document in this many"
     )
-    parser.add_argument("--models", nargs="*", default=["3-gram", "3-gram Kneser-Ney", *MODELS])
+    parser.add_argument(
+        "--orders",
+        type=int,
+        nargs="+",
+        choices=(3, 4, 5),
+        default=[3],
+        help="columns of the table: n-grams of these orders, with one head fewer",
+    )
+    parser.add_argument("--models", nargs="*", help="default: all of the columns")
     parser.add_argument("--iterations", type=int, default=0, help="rounds of N-best EM")
     parser.add_argument("--follow-up", type=int, default=0, help="rounds of the follow-up EM")
     parser.add_argument(
@@ -253,13 +306,21 @@ def main() -> None:
         default="keep",
         help="whether the training, held-out and test texts have punctuation",
     )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first topics")
+    parser.add_argument(
+        "--without-adaptation",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="score models with topics once more, with topics that do not follow the document",
+    )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     study = Study(
         read_corpus(arguments.trees, arguments.work, punctuation=arguments.punctuation), arguments
     )
-    for name in arguments.models:
+    columns = [name for order in arguments.orders for name in models_of(order)]
+    for name in arguments.models or dict.fromkeys(columns):
         study.measure(name)
     study.mix()
 

@@ -35,6 +35,8 @@ from treelm.models.run import Run
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data"
 ORDER = 3
+#: Orders of the rows of larger texts in the paper; `composite5-2-16` is of order 5.
+LONGER = (4, 5)
 TOPICS = 200
 KEPT = (5, 2, 10, 20, 50, 100, 200)
 ETAS = (0.001, 0.01, 0.02, 0.05, 0.1)
@@ -58,6 +60,7 @@ class Experiment:
         minutes: Time limit of a training run.
         plsa_iterations: Maximum number of PLSA iterations.
         iterations: Maximum number of EM iterations of the predictor.
+        scores: Whether to score the test; without it only sizes and costs are kept.
     """
 
     def __init__(
@@ -69,8 +72,10 @@ class Experiment:
         minutes: float,
         plsa_iterations: int,
         iterations: int,
+        scores: bool = True,
     ) -> None:
         self.corpus = corpus
+        self.with_scores = scores
         self.plsa_iterations = plsa_iterations
         self.iterations = iterations
         self.work = work
@@ -85,7 +90,9 @@ class Experiment:
         for size in SIZES:
             names += [f"{kind}-{size}" for kind in ("ngram", "kn", "plsa", "composite-5")]
         names += [f"composite-{kept}-16" for kept in KEPT[1:]]
-        return [*names, "composite-10-1"]
+        for order in LONGER:
+            names += [f"ngram{order}-16", f"composite{order}-5-16"]
+        return [*names, "composite5-2-16", "composite-10-1"]
 
     def run(self, name: str) -> None:
         """Train and measure one model, unless already done."""
@@ -97,26 +104,27 @@ class Experiment:
         if kind == "kn":
             self.write(name, self.kneser_ney(name, size))
             return
+        has_topics = not kind.startswith("ngram")
         config = PlsaConfig(
-            order=1 if kind == "plsa" else ORDER,
-            topics=0 if kind == "ngram" else TOPICS,
-            keep_topics=int(numbers[0]) if kind == "composite" else None,
+            order=1 if kind == "plsa" else int(kind[-1]) if kind[-1].isdigit() else ORDER,
+            topics=TOPICS if has_topics else 0,
+            keep_topics=int(numbers[0]) if kind.startswith("composite") else None,
             eta=ETA,
             plsa_iterations=self.plsa_iterations,
             iterations=self.iterations,
             seed=1,
         )
-        start = time.monotonic()
+        start = time.process_time()
         trainer, record = self.train(name, size, config)
         record |= {"name": name, **self.describe(trainer)}
-        record["seconds_here"] = time.monotonic() - start
+        record["processor_seconds_here"] = time.process_time() - start
         record |= self.measure(trainer, name)
         self.write(name, record)
 
     def write(self, name: str, record: dict[str, object]) -> None:
         """Write the results of a model."""
         self._write_record(name, record)
-        print(name, record["test_perplexity"], flush=True)
+        print(name, record.get("test_perplexity", ""), flush=True)
 
     def _write_record(self, name: str, record: dict[str, object]) -> None:
         """Write a record; where its file is, it is complete, and a model is not trained again."""
@@ -154,18 +162,21 @@ class Experiment:
             trainer.count(None)
             trainer.refit()
             return trainer, {}
-        plsa = self.topics(text, size, config)
-        started = time.monotonic()
+        plsa, plsa_seconds = self.topics(text, size, config)
+        started = time.process_time()
         trainer.count(plsa)
         record: dict[str, object] = {
             "plsa_iterations": plsa.iterations,
             "plsa_history": list(plsa.history),
-            "count_seconds": time.monotonic() - started,
+            "plsa_processor_seconds": plsa_seconds,
+            "count_processor_seconds": time.process_time() - started,
         }
         checkpoint = PlsaCheckpoint(self.work / name)
         checkpoint.begin(trainer, self.corpus.vocabulary, resume=True)
         if not checkpoint.restore(trainer):
+            started = time.process_time()
             trainer.refit(rounds=2)
+            record["weights_processor_seconds"] = time.process_time() - started
             self.write_start(trainer, name, record)
         seconds: list[float] = []
         held_out = [trainer.held_out_perplexity]
@@ -194,7 +205,7 @@ class Experiment:
         """Write the results of the model before its first EM iteration."""
         found = {**record, **self.describe(trainer), **self.measure(trainer, name)}
         self._write_record(f"start-{name}", found)
-        print(f"{name} before EM: {found['test_perplexity']:.3f}", flush=True)
+        print(f"{name} before EM: {found.get('test_perplexity', '')}", flush=True)
         self.check_time()
 
     def describe(self, trainer: PlsaTrainer) -> dict[str, object]:
@@ -213,8 +224,11 @@ class Experiment:
         """Return a predictor as a model."""
         return trainer.model(self.corpus.vocabulary, ())
 
-    def topics(self, text: EncodedText, size: int, config: PlsaConfig) -> PlsaState:
-        """Return PLSA of a part of the text; all models of that part share it."""
+    def topics(self, text: EncodedText, size: int, config: PlsaConfig) -> tuple[PlsaState, float]:
+        """Return PLSA of a part of the text, and the processor seconds that it took.
+
+        All models of that part share it.
+        """
         kept = self.work / f"topics-{size}.npz"
         state = start_plsa(
             len(self.corpus.vocabulary),
@@ -222,8 +236,10 @@ class Experiment:
             config.topics,
             seed=config.seed,
         )
+        seconds = -time.process_time()
         if kept.exists():
             stored = np.load(kept)
+            seconds += float(stored["seconds"]) if "seconds" in stored else 0.0
             state = PlsaState(
                 stored["word_topics"], stored["document_topics"], tuple(stored["history"].tolist())
             )
@@ -233,7 +249,7 @@ class Experiment:
             nonlocal saved
             print(f"topics-{size} {state.iterations}: {state.history[-1]:.1f}", flush=True)
             if time.monotonic() - saved > 60 or time.monotonic() > self.end:
-                self._write(kept, state)
+                self._write(kept, state, seconds + time.process_time())
                 saved = time.monotonic()
             self.check_time()
 
@@ -246,17 +262,19 @@ class Experiment:
             run=Run(threads=self.threads),
             after_step=save,
         )
+        seconds += time.process_time()
         if state.iterations > before:
-            self._write(kept, state)
-        return state
+            self._write(kept, state, seconds)
+        return state, seconds
 
-    def _write(self, path: Path, state: PlsaState) -> None:
+    def _write(self, path: Path, state: PlsaState, seconds: float) -> None:
         temporary = path.with_name(f"new-{path.name}")
         np.savez(
             temporary,
             word_topics=state.word_topics,
             document_topics=state.document_topics,
             history=np.array(state.history),
+            seconds=seconds,
         )
         temporary.rename(path)
 
@@ -272,6 +290,8 @@ class Experiment:
 
         eta is chosen on the held-out documents.
         """
+        if not self.with_scores:
+            return {}
         model = self.model(trainer)
         variants: list[dict[str, object]] = [{}]
         if name in GRID:
@@ -323,6 +343,12 @@ def main() -> None:
         default=10,
         help="maximum number of EM iterations of the predictor",
     )
+    parser.add_argument(
+        "--scores",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="score the test; without it only sizes and costs are kept",
+    )
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     corpus = read_corpus(arguments.data, arguments.work)
@@ -333,6 +359,7 @@ def main() -> None:
         minutes=arguments.minutes,
         plsa_iterations=arguments.plsa_iterations,
         iterations=arguments.iterations,
+        scores=arguments.scores,
     )
     try:
         for name in arguments.models or experiment.names():

@@ -72,7 +72,8 @@ class PerplexityTables:
         for name, found in test.items():
             against = self._compared(data, found, test[NGRAM]) if name == HHMM else None
             self._result(data, name, found, against, NGRAM)
-        self._claim("a", data, HHMM, NGRAM, self._compared(data, test[HHMM], test[NGRAM]))
+        found_a = self._compared(data, test[HHMM], test[NGRAM])
+        self._claim("a", data, HHMM, NGRAM, found=found_a, shown=NGRAM)
         for one, two in MIXTURES:
             self._mixture(data, one, two, test, tuning)
         self._grid(data, test, tuning)
@@ -131,7 +132,7 @@ class PerplexityTables:
             compared = self._compared(data, mixed, test[better])
             self._result(data, title, mixed, compared, better)
             if HHMM in (one, two):
-                self._claim("b", data, title, better, compared)
+                self._claim("b", data, title, better, found=compared, shown="better part")
 
     def _grid(
         self, data: TestSet, test: Mapping[str, Scored], tuning: Mapping[str, Scored]
@@ -185,16 +186,43 @@ class PerplexityTables:
         )
         self._report.add_result(result)
 
-    def _claim(self, claim: str, data: TestSet, name: str, against: str, found: Comparison) -> None:
+    def _claim(
+        self, claim: str, data: TestSet, name: str, against: str, *, found: Comparison, shown: str
+    ) -> None:
+        """Add a row to the table of a claim, and the ratio to the results.
+
+        Args:
+            claim: Which claim, a or b.
+            data: The set.
+            name: The model or mixture.
+            against: What it is compared with.
+            found: How it compares.
+            shown: What the other one is called in the results, the same on every set.
+        """
         interval = found.details["perplexity_ratio_interval"]
         assert isinstance(interval, list)  # comparisons of perplexities have one
-        shown = (
-            f"{math.exp(-found.difference):.4f}",
+        ratio = math.exp(-found.difference)
+        row = (
+            f"{ratio:.4f}",
             f"{interval[0]:.4f} to {interval[1]:.4f}",
             f"{found.p_value:.4f}",
             "yes" if found.difference > 0 else "no",
         )
-        self._claims[claim].append((name, against, data.name, *shown))
+        self._claims[claim].append((name, against, data.name, *row))
+        self._report.add_result(
+            Result(
+                table="Ratios of perplexities",
+                model=f"{name} / {shown}",
+                metric="ratio of perplexities",
+                data=data.name,
+                value=ratio,
+                n=int(found.n),
+                interval=(interval[0], interval[1]),
+                p=found.p_value,
+                baseline=against,
+                digits=3,
+            )
+        )
 
 
 # -- the paper ------------------------------------------------------------------------------

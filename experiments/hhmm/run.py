@@ -1,4 +1,4 @@
-"""The HHMM: perplexities, mixtures, sweeps, reading times, garden paths.
+"""The HHMM: perplexities, mixtures, sweeps, unknown words, reading times, garden paths.
 
     python experiments/hhmm/run.py --output FOLDER [--data FOLDER] [--parts perplexity sweeps ...]
 
@@ -24,7 +24,8 @@ from reading import report_reading_times
 from recipe import recipe_options
 from scored_text import ScoreFiles
 from study_models import StudyModels
-from sweeps import BEAMS, KeptRows, Sweeps, option_choices
+from sweeps import BEAMS, OPTIONS, KeptRows, Sweeps, option_choices
+from unknown_words import UnknownWordStudy
 
 from treelm.errors import TreelmWarning
 from treelm.tasks.report.report import Report
@@ -76,10 +77,24 @@ class Study:
         rows = KeptRows(self._output / "work/sweeps.json")
         sentences = every_nth(self._data, "dev", self._arguments.every)
         sweeps = Sweeps(report, rows, self._models.vocabulary, sentences, self._threads)
-        sweeps.widest(self._models.hhmm, spread(self._data, "dev", 200))
-        sweeps.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
-        sweeps.beams(self._models.hhmm, self._arguments.beams)
-        sweeps.options(self._models.training_trees, option_choices()[: self._arguments.options])
+        wanted = self._arguments.sweeps
+        if "widest" in wanted:
+            sweeps.widest(self._models.hhmm, spread(self._data, "dev", 200))
+        if "coverage" in wanted:
+            sweeps.coverage({name: trees_of(self._data, "train", (name,)) for name in TREEBANKS})
+        if "beams" in wanted:
+            sweeps.beams(self._models.hhmm, self._arguments.beams)
+        if "options" in wanted:
+            sweeps.options(self._models.training_trees, option_choices(self._arguments.options))
+        return report.write()
+
+    def unknown(self) -> Path:
+        """Claim (a) in an open vocabulary."""
+        report = self._report("unknown", "HHMM: unknown words")
+        files = ScoreFiles(self._output / "work/scores", self._threads)
+        arguments = self._arguments
+        study = UnknownWordStudy(self._models, files, arguments.sets, arguments.unknown_beam)
+        study.write(report, seed=arguments.seed)
         return report.write()
 
     def reading(self) -> Path:
@@ -118,7 +133,8 @@ class Study:
         return made
 
 
-PARTS = ("perplexity", "sweeps", "reading", "garden")
+PARTS = ("perplexity", "sweeps", "unknown", "reading", "garden")
+SWEEPS = ("widest", "coverage", "beams", "options")
 
 
 def main() -> None:
@@ -142,7 +158,19 @@ def main() -> None:
         "--every", type=int, default=4, help="sweeps: every n-th sentence of the dev sets"
     )
     parser.add_argument("--beams", type=int, nargs="+", default=list(BEAMS))
-    parser.add_argument("--options", type=int, help="try only the first options of the grammar")
+    parser.add_argument(
+        "--sweeps", nargs="+", choices=SWEEPS, default=list(SWEEPS), help="which sweeps to run"
+    )
+    parser.add_argument(
+        "--options",
+        nargs="+",
+        choices=list(OPTIONS),
+        default=list(OPTIONS),
+        help="sweeps: options of the grammar to vary",
+    )
+    parser.add_argument(
+        "--unknown-beam", type=int, default=500, help="unknown: stacks that the HHMM keeps"
+    )
     parser.add_argument(
         "--held-out-every",
         type=int,

@@ -52,7 +52,7 @@ class StudyModels:
         threads: int,
     ) -> None:
         self.data, self.folder, self.threads = data, folder, threads
-        self._depth, self._beam, self._every = depth, beam_width, held_out_every
+        self.depth, self._beam, self._every = depth, beam_width, held_out_every
         check_kept_options(
             folder,
             {
@@ -77,7 +77,7 @@ class StudyModels:
     @cached_property
     def hhmm(self) -> HhmmModel:
         """The HHMM."""
-        config = HhmmConfig(depth=self._depth, beam_width=self._beam)
+        config = HhmmConfig(depth=self.depth, beam_width=self._beam)
         return self._kept(
             "hhmm",
             HhmmModel,

@@ -25,6 +25,15 @@ WIDEST = 20000
 RATIOS = (1e-6, 1e-5, 1e-4, 1e-3)
 DEPTHS = (1, 2, 3, 4, 5, 6)
 DIRECTIONS = ("right", "left", "head")
+#: Options of the grammar that are varied, and their values.
+OPTIONS: dict[str, tuple[object, ...]] = {
+    "depth": DEPTHS,
+    "estimation": ("counts",),
+    "binarization": DIRECTIONS,
+    "horizontal_order": (0, 1, 2, 3),
+    "vertical_order": (2,),
+    "unary": ("top",),
+}
 
 Row = list[float]
 
@@ -150,6 +159,7 @@ class Sweeps:
                 depths.append(Point(float(str(choice["depth"])), bits))
         columns = ("options", "rules", "fitting share", "bits per word", "restarts")
         self._report.add_table("Options of the grammar, beam 500", columns, rows)
+        depths.sort()
         picture = draw_line_chart(
             [Series("HHMM", tuple(depths))],
             title="Bits per word by the depth of the stack, beam 500",
@@ -197,9 +207,14 @@ def _shares(trees: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
     return [f"{trees[: depth + 1].sum() / trees.sum():.4f}" for depth in DEPTHS]
 
 
-def option_choices() -> list[dict[str, object]]:
-    """Return the options that are compared: one changed at a time."""
-    choices: list[dict[str, object]] = [{"depth": depth} for depth in DEPTHS]
-    choices += [{"estimation": "counts"}, {"binarization": "left"}, {"binarization": "head"}]
-    choices += [{"horizontal_order": order} for order in (0, 1, 3)]
-    return [*choices, {"vertical_order": 2}, {"unary": "top"}]
+def option_choices(names: Sequence[str]) -> list[dict[str, object]]:
+    """Return the options that are compared: the usual ones, and one changed at a time.
+
+    Args:
+        names: Which options to vary.
+    """
+    usual = HhmmConfig()
+    changed: list[dict[str, object]] = [
+        {name: value} for name in names for value in OPTIONS[name] if value != getattr(usual, name)
+    ]
+    return [{"depth": usual.depth}, *changed]

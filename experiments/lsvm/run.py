@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from brackets import bracket_rows, measure_brackets
+from fragment_study import report_fragments
 from kernels import report_kernels
 from lists import list_rows
 from recipe import print_report, recipe_options
@@ -23,6 +24,7 @@ from retagging import report_retagging
 from systems import LABELS, Systems
 from tables import (
     classified,
+    report_ablations,
     report_not_run,
     report_order,
     report_pairs,
@@ -107,11 +109,14 @@ def run(arguments: argparse.Namespace) -> Path:
     found = {name: classified(name, scores[name], arguments.seed) for name in names}
     report_samples(report, found, f"{arguments.text}, 5 to 40 words", arguments.seed)
     report_order(report, found, arguments.seed)
+    report_ablations(report, found, f"{arguments.text}, 5 to 40 words", arguments.seed)
     report_pairs(report, scores, arguments.seed)
     report_rounds(report, systems, names)
     report_retagging(report, systems, names)
     if arguments.landmarks:
         report_kernels(report, systems, arguments.landmarks)
+    if arguments.fragment_study is not None:
+        report_fragments(report, systems, arguments.fragment_study)
     if "brackets" not in arguments.without:
         report.add_table(
             "Unlabelled F1 of hidden trees (Table 3)",
@@ -194,6 +199,13 @@ def main() -> None:
         nargs="*",
         default=[],
         help="compare the exact polynomial kernel with approximations of so many landmarks",
+    )
+    parser.add_argument(
+        "--fragment-study",
+        nargs="*",
+        metavar="VARIANT",
+        help="compare fragments with single rules on dev, one thing changed at a time; "
+        "default: all variants",
     )
     parser.add_argument("--without", nargs="*", choices=["brackets"], default=[])
     arguments = parser.parse_args()

@@ -12,11 +12,14 @@ from systems import LATENT, TRANSLATIONS, Scores, Systems
 
 from published import (
     BEST_ROUNDS,
+    FIXED,
+    LATENT_MLE,
     LENGTH_ON_DEV,
     LINEAR,
     MLE,
     MLE_LENGTH,
     NGRAM,
+    NO_MEMORY,
     ORDER,
     PARSER,
     SOURCE,
@@ -41,6 +44,8 @@ Floats = npt.NDArray[np.float64]
 
 SAMPLES = "Trigram pseudo-negatives (Table 1)"
 PAIRS = "References against translations (Table 1)"
+ROUNDS = "Rounds of training"
+ABLATIONS = "What LSVM-MLE loses without memory, and with fixed trees"
 DISCRIMINATIVE = "Trigram pseudo-negatives (Table 4 of Pauls & Klein)"
 #: Systems whose threshold is tuned on dev; all others decide by the sign.
 TUNED = (MLE, NGRAM, TREELET, PARSER)
@@ -160,6 +165,32 @@ def report_order(report: Report, found: Mapping[str, Classification], seed: int)
     )
 
 
+def report_ablations(
+    report: Report, found: Mapping[str, Classification], data: str, seed: int
+) -> None:
+    """Report what memory of bad trees and latent trees are worth, each difference tested."""
+    if LATENT_MLE not in found:
+        return
+    for name in (NO_MEMORY, FIXED):
+        if name not in found:
+            continue
+        compared = compare_answers(found[LATENT_MLE].right, found[name].right, seed=seed)
+        report.add_result(
+            Result(
+                table=ABLATIONS,
+                model=f"{LATENT_MLE} - {name}",
+                metric="difference of accuracies",
+                data=data,
+                value=compared.difference,
+                n=compared.n,
+                interval=compared.interval,
+                p=compared.p_value,
+                baseline=f"{name} (exact McNemar)",
+                digits=4,
+            )
+        )
+
+
 def _holds(difference: float, p: float) -> str:
     if difference > 0:
         return "yes" if p < 0.05 else "yes, not significant"
@@ -199,6 +230,22 @@ def report_rounds(report: Report, systems: Systems, names: Sequence[str]) -> Non
         )
         points = tuple(Point(number, value) for number, value in enumerate(curve, 1))
         series.append(Series(name, points))
+        for metric, value, digits in (
+            ("best round on dev", best, 0),
+            ("rounds run", len(curve), 0),
+            ("best accuracy on dev", max(curve), 4),
+        ):
+            report.add_result(
+                Result(
+                    table=ROUNDS,
+                    model=name,
+                    metric=metric,
+                    data=f"dev, {systems.latent['parts']} fits per round",
+                    value=value,
+                    n=len(curve),
+                    digits=digits,
+                )
+            )
         report.add_table(
             f"Accuracy on dev by round: {name}",
             ("round", "accuracy", "objective", "trees", "productions"),
@@ -214,7 +261,7 @@ def report_rounds(report: Report, systems: Systems, names: Sequence[str]) -> Non
             ],
         )
     report.add_table(
-        "Rounds of training",
+        ROUNDS,
         (
             "system",
             "best accuracy on dev",

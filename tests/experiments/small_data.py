@@ -22,7 +22,7 @@ TREEBANKS = ("craft", "gum", "masc", "wsj-sample")
 PHENOMENA = ("binding", "ellipsis")
 
 HHMM = ("--beam-width", "20", "--depth", "2", "--held-out-every", "20", "--every", "8")
-HHMM += ("--beams", "5", "20", "--options", "2")
+HHMM += ("--beams", "5", "20", "--options", "estimation", "--unknown-beam", "20")
 PARSERS_AS_LMS = ("--cycles", "1", "--split-iterations", "3", "--exact", "3", "--exact-words", "12")
 
 
@@ -116,6 +116,7 @@ def lsvm_options(data: Path, folder: Path) -> tuple[str, ...]:
     return (
         *work,
         *["--train", "30", "--held", "12", "--rounds", "1", "--k", "2", "--landmarks", "5"],
+        "--fragment-study",
     )
 
 

@@ -125,7 +125,7 @@ def test_hhmm(data: Path, tmp_path: Path, every_stop: bool) -> None:
     printed = run_script(script, *common(data, once), *HHMM)
     options = (*common(data, often), *HHMM)
     assert_resumes(script, options, once=once, often=often, files=1 if every_stop else 40)
-    parts = ("perplexity", "sweeps", "reading", "garden")
+    parts = ("perplexity", "sweeps", "unknown", "reading", "garden")
     reports = [str(once / part) for part in parts]
     assert [line for line in printed.splitlines() if line in reports] == reports
     results = json.loads((once / "perplexity/results.json").read_text())
@@ -135,12 +135,25 @@ def test_hhmm(data: Path, tmp_path: Path, every_stop: bool) -> None:
     tables = (once / "perplexity/tables.md").read_text()
     assert "209.13" in tables
     assert "Claim (b)" in tables
+    ratios = values(results, "Ratios of perplexities")
+    assert ("HHMM / 5-gram", "ratio of perplexities") in ratios
+    assert ("5-gram + HHMM / better part", "ratio of perplexities") in ratios
+    unknown = json.loads((once / "unknown/results.json").read_text())
+    spelled = values(unknown, "Open vocabulary: perplexity")
+    for known in ("all words", "words seen twice", "words seen twice, signatures"):
+        for system in ("5-gram", "HHMM"):
+            assert spelled[f"{system}, {known}", "open perplexity"] > 1
+    assert values(unknown, "Open vocabulary: ratios of perplexities").keys() >= {
+        ("HHMM, words seen twice / 5-gram, words seen twice", "ratio of open perplexities"),
+        ("HHMM, words seen twice / 5-gram, all words", "ratio of open perplexities"),
+    }
     curve = (once / "lambda/gum.csv").read_text().splitlines()
     assert curve[0] == "lambda,ppl"
     assert len(curve) == 13
     sweeps = (once / "sweeps/tables.md").read_text()
     assert "Share of trees that fit a stack" in sweeps
     assert "bits per word" in sweeps
+    assert "| estimation counts |" in sweeps
     assert "What a model's surprisal adds" in (once / "reading/tables.md").read_text()
     assert "Surprisal of the critical word" in (once / "garden/tables.md").read_text()
 
@@ -232,6 +245,20 @@ def test_lsvm(data: Path, tmp_path: Path, every_stop: bool) -> None:
     )
     assert ("5 landmarks", "accuracy") in kernels
     assert ("exact: a landmark for every training sentence", "accuracy") in kernels
+    rounds = values(results, "Rounds of training")
+    assert rounds["LSVM-Gx", "best round on dev"] == rounds["LSVM-Gx", "rounds run"] == 1
+    accuracy = {model: value for (model, metric), value in found.items() if metric == "accuracy"}
+    lost = values(results, "What LSVM-MLE loses without memory, and with fixed trees")
+    for name in ("LSVM-MLE without memory", "LSVM-MLE with fixed trees"):
+        assert lost[f"LSVM-MLE - {name}", "difference of accuracies"] == pytest.approx(
+            accuracy["LSVM-MLE"] - accuracy[name]
+        )
+    fragments = values(results, "Fragments and single rules, on dev")
+    assert ("fragments of treebanks, and all rules", "accuracy") in fragments
+    for (model, metric), value in fragments.items():
+        if metric == "difference from CFG rules":
+            own = fragments[model, "accuracy"] - fragments["CFG rules", "accuracy"]
+            assert value == pytest.approx(own)
     moved = values(results, "Hidden trees before and after training (Section 5.5)")
     assert all(0 <= value <= 1 for value in moved.values())
     assert "A tree of LSVM-Gx (Figure 1)" in tables

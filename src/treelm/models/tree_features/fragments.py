@@ -122,9 +122,9 @@ class FragmentGrammar(PickledFields):
                 seed=config.seed,
                 progress=kernel_report(step),
             )
-        return cls(rules, starts, tokens, found)._frequent(config.min_fragment)
+        return cls(rules, starts, tokens, found).frequent(config.min_fragment)
 
-    def _frequent(self, least: int) -> FragmentGrammar:
+    def frequent(self, least: int) -> FragmentGrammar:
         """Return the grammar without rarer fragments; single rules stay, however rare."""
         sizes = np.add.reduceat((self.tokens >= 0).astype(np.int64), self.starts[:-1])
         kept = (self.counts >= least) | (sizes == 1)
