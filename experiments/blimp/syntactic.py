@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from combining import combined_scores, first_half
-from pair_results import ANCHORS, SOURCE, Flags, Numbers
+from pair_results import Flags, Numbers, add_anchors
 from recipe import print_report, recipe_options
 
 from treelm.corpus.files import read_lines
@@ -30,7 +30,7 @@ from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
 from treelm.tasks.evaluate.pair_files import read_json_pairs
 from treelm.tasks.evaluate.slr import score_sentences
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Published, Result
+from treelm.tasks.report.results import Result
 
 Sentences = tuple[tuple[str, ...], ...]
 #: What the models together are called: weights from half of each paradigm, or from the other
@@ -181,19 +181,7 @@ def run(arguments: argparse.Namespace) -> Path:
             for name, model in models.items()
         }
         report_collection(report, pairs, singles)
-    for model, (value, data, checked) in ANCHORS.items():
-        report.add_published(
-            Published(
-                table="Accuracy",
-                model=model,
-                metric="log probability, ties wrong",
-                data=f"BLiMP; {data}",
-                value=value,
-                source=SOURCE if checked else "Warstadt et al. 2020",
-                checked=checked,
-                digits=3,
-            )
-        )
+    add_anchors(report, "Accuracy")
     return report.write()
 
 
