@@ -45,4 +45,23 @@ def test_what_takes_no_dictionary_is_refused(folder: Path, sample_file: Path) ->
     assert_fine(treelm("train", "pcfg", "--trees", sample_file, "-q", "-o", folder / "pcfg"))
     done = treelm("convert", folder / "pcfg", folder / "x", *dictionary)
     assert_refused(done, 2, "for grammars with latent annotations")
+    for wrong in (("--dictionary", folder / "parsed.mrg"), ("--share-parts",)):
+        done = treelm("convert", folder / "model", folder / "x", *wrong, "--allow-deletion")
+        assert_refused(done, 2, "are about phrase tables")
     assert not (folder / "x").exists()
+
+
+def test_other_tags_are_said(folder: Path) -> None:
+    for name, tags in {
+        "other": ("ART", "N", "V", "PUNCT"),
+        "some": ("DT", "N", "VBD", "."),
+    }.items():
+        words = zip(tags, ("the", "zorb", "glimped", "."), strict=True)
+        leaves = " ".join(f"({tag} {word})" for tag, word in words)
+        (folder / f"{name}.mrg").write_text(f"(ROOT (S {leaves}))\n" * 2, encoding="utf-8")
+    done = treelm("convert", folder / "model", folder / "y", "--dictionary", folder / "other.mrg")
+    assert_refused(done, 2, "other.mrg: no word has a tag of this grammar")
+    assert not (folder / "y").exists()
+    done = treelm("convert", folder / "model", folder / "y", "--dictionary", folder / "some.mrg")
+    assert_fine(done, None)
+    assert b"2 of 8 words have tags that the grammar does not have" in done.stderr

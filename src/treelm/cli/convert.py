@@ -65,6 +65,17 @@ def convert(
         dictionary: Files of trees of a parser, from which a pcfg-la model learns the tags of words
             that it does not know, or hardly; as in training. Use --bits afterwards.
     """
+    about_phrases = reordering_table is not None or allow_deletion
+    if about_phrases and not task.is_phrase_table_name(target):
+        raise UsageError(
+            "--reordering-table and --allow-deletion are about phrase tables, which are written to "
+            f"a file named .safetensors, not to {source_name(target)}."
+        )
+    if about_phrases and (share_parts or dictionary is not None):
+        raise UsageError(
+            "--reordering-table and --allow-deletion are about phrase tables, --share-parts and "
+            "--dictionary about models."
+        )
     if dictionary is not None:
         if share_parts or any(given is not None for given in (bits, layout, oov_log_prob, measure)):
             raise UsageError("--dictionary comes first: convert what it gives again.")
@@ -95,11 +106,6 @@ def convert(
         )
         common.note(f"{source_name(target)}: {pairs} phrase pairs.")
         return
-    if reordering_table is not None or allow_deletion:
-        raise UsageError(
-            "--reordering-table and --allow-deletion are about phrase tables, which are written to "
-            f"a file named .safetensors, not to {source_name(target)}."
-        )
     if bits is None and layout is None:
         if measure is not None:
             raise UsageError("--measure shows what --bits costs; it needs --bits.")

@@ -134,18 +134,8 @@ def score_batches(
 ) -> Iterator[ScoredLines]:
     """Yield what `score_lines` does, as many lines together as the model scores at once.
 
-    Args:
-        model: Any model that scores.
-        lines: Tokenized sentences, one per line.
-        eos: Whether the end of the sentence counts.
-        bos: Whether the lines begin sentences; if not, they are fragments.
-        threads: Number of threads.
-        line_buffered: Score every line as soon as it arrives.
-        source: Where the lines come from, for messages.
-        report: Filled with counts of the sentences.
-        check: Told the words and those that are unknown.
-        progress: Called with the number of sentences.
-        lines_before: Number of lines of the source before the first of these, for messages.
+    `lines_before` lines of the source come before the first of these, which messages count too; all
+    else is as there.
     """
     model.require(Task.SCORE)
     rest = iter(lines)
