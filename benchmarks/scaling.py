@@ -21,6 +21,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -92,11 +93,18 @@ def documents(source: Path, lines: int, target: Path) -> Path:
 
 
 def split_trees(trees: Path) -> tuple[Path, Path]:
-    """Write every so manyth tree to a file of its own; lines without a tree are left out."""
+    """Write every so manyth tree to a file of its own; lines without a tree are left out.
+
+    Newswire repeats itself, and training refuses held-out sentences that it has seen: trees that
+    occur twice are all trained on.
+    """
     train, held_out = trees.with_name("train.mrg"), trees.with_name("held-out.mrg")
-    with trees.open(encoding="utf-8") as text, train.open("w") as most, held_out.open("w") as few:
-        for number, line in enumerate(line for line in text if line.strip()):
-            (few if number % HELD_OUT == 0 else most).write(line)
+    with trees.open(encoding="utf-8") as text:
+        lines = [line for line in text if line.strip()]
+    times = Counter(lines)
+    with train.open("w", encoding="utf-8") as most, held_out.open("w", encoding="utf-8") as few:
+        for number, line in enumerate(lines):
+            (few if number % HELD_OUT == 0 and times[line] == 1 else most).write(line)
     return train, held_out
 
 
