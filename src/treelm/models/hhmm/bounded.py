@@ -12,13 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelm.errors import EstimationError, option
+from treelm.models.hhmm.linear import LinearSystem
 from treelm.models.hhmm.rules import BinaryRules, Floats, Ints
 
-#: Systems of no more unknowns are solved at once, larger ones by iteration.
-_DENSE = 512
-_MOST_ITERATIONS = 100_000
 _LEAK = 1e-12
-_SETTLED = 4e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,40 +119,8 @@ def _solve(rules: BinaryRules, child: Ints, weights: Floats, values: Floats, sid
     constant = known.astype(np.float64)
     row, column, weight = parent[phrase], child[phrase], weights[phrase]
     check_ends(row, column, weight, rules, side)
-    values[: rules.phrasal] = np.clip(solve(row, column, weight, constant[None, :])[0], 0.0, 1.0)
-
-
-def solve(row: Ints, column: Ints, weight: Floats, constants: Floats) -> Floats:
-    """Return, for each row of constants, x with ``x[i] = constant[i] + sum of weight * x[column]``.
-
-    Args:
-        row: Of each entry of a matrix whose spectral radius is below 1.
-        column: Of each entry.
-        weight: Of each entry.
-        constants: Rows of constants.
-    """
-    size = constants.shape[1]
-    if size <= _DENSE:
-        matrix = np.zeros((size, size))
-        np.add.at(matrix, (row, column), weight)
-        return np.linalg.solve(np.eye(size) - matrix, constants.T).T.astype(np.float64)
-    order = np.argsort(row, kind="stable")
-    row, column, weight = row[order], column[order], weight[order]
-    solution = constants
-    starts = np.flatnonzero(np.r_[len(row) > 0, row[1:] != row[:-1]])
-    for _ in range(_MOST_ITERATIONS if len(row) else 0):
-        following = constants.copy()
-        following[:, row[starts]] += np.add.reduceat(solution[:, column] * weight, starts, axis=1)
-        change = float(np.abs(following - solution).max(initial=0.0))
-        solution = following
-        if change <= _SETTLED * max(1.0, float(np.abs(solution).max(initial=0.0))):
-            return solution
-    if len(row) == 0 or change <= 1e-12:
-        return solution
-    raise EstimationError(
-        "the probabilities of recursive categories do not settle; some nearly never end.",
-        code="E_LOOP",
-    )
+    system = LinearSystem(row, column, weight, rules.phrasal)
+    values[: rules.phrasal] = np.clip(system.solve(constant[None, :])[0], 0.0, 1.0)
 
 
 def check_ends(parent: Ints, child: Ints, weight: Floats, rules: BinaryRules, side: str) -> None:

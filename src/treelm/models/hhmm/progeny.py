@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treelm.errors import EstimationError
-from treelm.models.hhmm.bounded import BoundedGrammar, check_ends, solve
+from treelm.models.hhmm.bounded import BoundedGrammar, check_ends
+from treelm.models.hhmm.linear import LinearSystem
 from treelm.models.hhmm.rules import TOLERANCE, Floats, Ints
 
 #: Rows that are solved at once, so that memory stays small.
@@ -131,13 +132,13 @@ def _closed(grammar: BoundedGrammar, level: int, firsts: Floats) -> Floats:
     order = np.argsort(left[~phrase], kind="stable")
     columns, sources = left[~phrase][order], parent[~phrase][order]
     starts = np.flatnonzero(np.r_[len(columns) > 0, columns[1:] != columns[:-1]])
+    # A row vector times (I - L)^-1: children get what flows from their parents.
+    system = LinearSystem(
+        number[left[phrase]], number[parent[phrase]], weight[phrase], len(phrases)
+    )
     for start in range(0, len(firsts), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        # A row vector times (I - L)^-1: children get what flows from their parents.
-        found = solve(
-            number[left[phrase]], number[parent[phrase]], weight[phrase], firsts[part, phrases]
-        )
-        closed[part, phrases] = np.maximum(found, 0.0)
+        closed[part, phrases] = np.maximum(system.solve(firsts[part, phrases]), 0.0)
         if len(columns):
             flow = closed[part][:, sources] * weight[~phrase][order]
             closed[part, columns[starts]] += np.add.reduceat(flow, starts, axis=1)
