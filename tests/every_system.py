@@ -27,6 +27,8 @@ TRAININGS: dict[str, str] = {
     "trigram_svm": "trigram-svm --good dev.txt --bad bad.txt --regularization 1 -o trigram_svm",
     "tree_features": "tree-features --good dev.txt --bad bad.txt --parser pcfg --features cfg"
     " --min-sentences 1 --regularization 1 -o tree_features",
+    "tree_ranker": "tree-ranker --trees train.mrg --parser pcfg --k 5 --folds 2 --min-sentences 2"
+    " --regularization 1 -o tree_ranker",
     "interpolated": "interpolated --models ngram hhmm --held-out dev.txt -o interpolated",
     "interpolated_sentences": "interpolated-sentences --models ngram treelet --held-out dev.txt"
     " -o interpolated_sentences",

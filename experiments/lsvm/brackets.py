@@ -15,7 +15,8 @@ from treelm.models.lsvm.config import LatentSvmConfig
 from treelm.models.lsvm.features import LatentFeatures
 from treelm.models.lsvm.grammar import read_grammar
 from treelm.models.lsvm.model import LatentSvmModel
-from treelm.tasks.evaluate.parse_accuracy import evaluate_parses, ignored_positions
+from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
+from treelm.trees.counted_brackets import ignored_positions
 from treelm.trees.profile import load_profile
 from treelm.trees.tree import Tree
 

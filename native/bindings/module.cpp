@@ -49,12 +49,14 @@ NB_MODULE(_native, module) {
   treelm::bindings::bind_chart(module);
   treelm::bindings::bind_k_best(module);
   treelm::bindings::bind_lattice(module);
+  treelm::bindings::bind_mira(module);
   treelm::bindings::bind_envelopes(module);
   treelm::bindings::bind_phrases(module);
   treelm::bindings::bind_plsa(module);
   treelm::bindings::bind_packed_forest(module);
   treelm::bindings::bind_tree_stream(module);
   treelm::bindings::bind_tree_fragments(module);
+  treelm::bindings::bind_tree_ranker(module);
   treelm::bindings::bind_treelet(module);
   treelm::bindings::bind_headlex(module);
   treelm::bindings::bind_weighted_chart(module);

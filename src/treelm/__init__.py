@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from treelm.models.plsa.model import PlsaModel
     from treelm.models.registry import load, train
     from treelm.models.tree_features.model import TreeFeaturesModel
+    from treelm.models.tree_ranker.model import TreeRankerModel
     from treelm.models.treelet.model import TreeletModel
     from treelm.models.trigram_svm.model import TrigramSvmModel
     from treelm.tasks.everyday import (
@@ -95,6 +96,7 @@ _HOME = {
     "Tree": "treelm.trees.tree",
     "TreeCorpus": "treelm.corpus.corpus",
     "TreeFeaturesModel": "treelm.models.tree_features.model",
+    "TreeRankerModel": "treelm.models.tree_ranker.model",
     "TreeletModel": "treelm.models.treelet.model",
     "TreelmError": "treelm.errors",
     "TreelmWarning": "treelm.errors",
@@ -150,6 +152,7 @@ __all__ = [
     "Tree",
     "TreeCorpus",
     "TreeFeaturesModel",
+    "TreeRankerModel",
     "TreeletModel",
     "TreelmError",
     "TreelmWarning",

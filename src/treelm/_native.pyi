@@ -62,6 +62,52 @@ class ProfileData:
 class Profile:
     def __init__(self, data: ProfileData) -> None: ...
 
+def rank_feature_hash(name: str) -> int: ...
+def rank_features(
+    trees: PackedTrees, profile: Profile
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
+
+@final
+class TreeRanker:
+    def __init__(
+        self, features: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32]
+    ) -> None: ...
+    def weight(self, feature: int) -> float: ...
+    def score(
+        self, trees: PackedTrees, profile: Profile, *, threads: int
+    ) -> npt.NDArray[np.float64]: ...
+
+@final
+class RankingLists:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def tree_count(self) -> int: ...
+    def add(
+        self,
+        trees: PackedTrees,
+        profile: Profile,
+        *,
+        starts: npt.NDArray[np.uint64],
+        scores: npt.NDArray[np.float64],
+        best: npt.NDArray[np.uint8],
+        threads: int,
+    ) -> None: ...
+    def frequent(self, least: int) -> npt.NDArray[np.uint64]: ...
+    def keep(self, features: npt.NDArray[np.uint64]) -> None: ...
+    def loss(
+        self, weights: npt.NDArray[np.float64], *, threads: int
+    ) -> tuple[float, npt.NDArray[np.float64]]: ...
+    def fit(
+        self,
+        weights: npt.NDArray[np.float64],
+        *,
+        regularization: float,
+        iterations: int,
+        threads: int,
+    ) -> npt.NDArray[np.float64]: ...
+    def choose(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.uint32]: ...
+
 @final
 class PackedTrees:
     def __init__(
@@ -1678,6 +1724,27 @@ class SlmSearch:
         keep: int,
         threads: int,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+
+class MiraLists:
+    def __init__(
+        self,
+        features: npt.NDArray[np.float64],
+        starts: npt.NDArray[np.int64],
+        statistics: npt.NDArray[np.int64],
+        *,
+        metric: str,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def run_pass(
+        self,
+        weights: npt.NDArray[np.float64],
+        background: npt.NDArray[np.float64],
+        *,
+        order: npt.NDArray[np.int64],
+        mobility: npt.NDArray[np.float64],
+        most_step: float,
+        decay: float,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
 
 def upper_envelopes(
     offsets: npt.NDArray[np.float64],

@@ -334,6 +334,19 @@ RECIPES: tuple[Recipe, ...] = (
         "fragments",
     ),
     Recipe(
+        "tree_ranker",
+        "train.mrg",
+        "--trees train.mrg --parser grammar --k 5 --folds 2 --min-sentences 2 --regularization 1",
+        {"parser": "grammar", "k": 5, "folds": 2, "min_sentences": 2, "regularization": 1.0},
+    ),
+    Recipe(
+        "tree_ranker",
+        "dev.mrg",
+        "--trees dev.mrg --parser grammar --k 3 --folds 1 --min-sentences 1 --iterations 5",
+        {"parser": "grammar", "k": 3, "folds": 1, "min_sentences": 1, "iterations": 5},
+        "unseen",
+    ),
+    Recipe(
         "interpolated",
         ["bigrams", "unigrams"],
         "--models bigrams unigrams --held-out dev.txt",

@@ -64,7 +64,8 @@ SHAPE = ["The idea", "Equations", "What is counted", "Cost", "Limits", "Figures"
 
 #: Where figures come from.
 _SOURCE = re.compile(
-    r"\]\((?:https://github\.com/treelm/treelm/tree/main/experiments/|\.\./benchmarks)"
+    r"\]\((?:https://github\.com/treelm/treelm/tree/main/experiments/"
+    r"|\.\./benchmarks|\.\./how-to/parser-accuracy)"
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from treelm import _native
 from treelm.corpus.sample_treebank import sample_treebank
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.errors import TreelmWarning
@@ -27,9 +28,13 @@ from treelm.models.tree_features.config import FeatureSet, TreeFeaturesConfig
 from treelm.models.tree_features.features import best_parses, tree_features
 from treelm.models.tree_features.fragments import FragmentGrammar
 from treelm.models.tree_features.model import TreeFeaturesModel
+from treelm.models.tree_features.rerank import rerank_features
+from treelm.models.tree_ranker.config import TreeRankerConfig
+from treelm.models.tree_ranker.model import TreeRankerModel
 from treelm.models.trigram_svm.config import TrigramSvmConfig
 from treelm.models.trigram_svm.model import TrigramSvmModel, ngram_keys
 from treelm.seeds import generator
+from treelm.trees.heads import find_heads
 from treelm.trees.tree import Tree
 
 _SHORTEST, _TRAINING, _HELD_OUT = 4, 14, 4
@@ -146,6 +151,19 @@ def _tree_features(features: FeatureSet) -> LanguageModel:
     )
 
 
+def _tree_ranker() -> LanguageModel:
+    names = sorted({name for tree in few()[:4] for name in rerank_features(find_heads(tree))})
+    features = np.unique([_native.rank_feature_hash(name) for name in names]).astype(np.uint64)
+    return TreeRankerModel(
+        features[:150],
+        _weights(150).astype(np.float32),
+        TreeRankerConfig(k=3, regularization=1.0),
+        vocabulary=Vocabulary.from_counts({word: 1 for tree in few() for word in tree.words}),
+        parser=_grammar(),
+        f1=(0.5, 0.75),
+    )
+
+
 def _mixture(system: str, *parts: Callable[[], LanguageModel]) -> LanguageModel:
     share = 1 / len(parts)
     return train(system, [part() for part in parts], weights=(share,) * len(parts))
@@ -207,6 +225,7 @@ MAKERS: dict[str, tuple[Callable[[], LanguageModel], ...]] = {
         lambda: _tree_features("tsg"),
         lambda: _tree_features("rerank"),
     ),
+    "tree_ranker": (_tree_ranker,),
     "interpolated": (
         lambda: _mixture("interpolated", _PLAIN["ngram"], lambda: _hhmm(vocabulary=_words())),
         lambda: _mixture(

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from tests.grammar.small_grammars import Pair, few_examples, grammars, sentences
+from hypothesis import strategies as st
+from tests.grammar.small_grammars import WORDS, Pair, few_examples, grammars, sentences
 from tests.reference.derivations import (
     best_by_rules,
     derivations,
@@ -63,6 +64,24 @@ def test_expected_numbers_are_those_of_all_derivations(pair: Pair, words: list[s
         assert number == pytest.approx(expected.get(item, 0.0), rel=1e-9, abs=1e-12)
     top = [value for row, value in zip(rows.tolist(), inside.tolist(), strict=True) if not row[2]]
     assert top == [pytest.approx(log_prob)]
+
+
+@given(
+    grammars(most_substates=3),
+    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), min_size=2, max_size=4),
+    st.sampled_from([10, 50, 10**9]),
+)
+@QUICK
+def test_sentences_that_share_spans_score_as_they_do_alone(
+    pair: Pair, texts: list[list[str]], work_limit: int
+) -> None:
+    # Each begins and ends like each other, and stands there more than once, as in an n-best list.
+    shared = [[*one, *other] for one in texts for other in texts] * 2
+    parser = ChartParser(*pair)
+    alone = [parser.log_probs([words], work_limit=work_limit)[0] for words in shared]
+    for threads in (1, 2):
+        together = parser.log_probs(shared, work_limit=work_limit, threads=threads)
+        assert together.tobytes() == np.array(alone).tobytes()
 
 
 @given(grammars(), sentences)

@@ -32,6 +32,7 @@ LIMITED = {
     "slm": 1000,
     "composite": 1000,
     "lsvm": 400,
+    "tree_ranker": 400,
     "interpolated": 10_000,
 }
 #: Systems that look at every word once, whatever the length.

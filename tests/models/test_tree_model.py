@@ -19,10 +19,12 @@ from tests.models.tree_models import (
     NodeConfig,
     NodeModel,
 )
+from tests.models.treelet_models import small_treelet
 
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus
 from treelm.errors import ModelFileError, UnsupportedTask, UsageError
+from treelm.grammar.k_best import KBest
 from treelm.grammar.parser_options import ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.tree_model import PARSER_PART
@@ -44,6 +46,24 @@ def test_a_sentence_is_the_sum_over_its_distinct_trees(kind: type[ListParser]) -
     assert (none.trees, none.fallback) == (0, True)
     assert model.score("a b a") == both
     assert model.sentence_log_probs(["a", "a b a"]).tolist() == [one.log_prob, both.log_prob]
+
+
+def test_the_trees_of_a_grammar_are_summed_without_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small_treelet(tmp_path).with_parser(small_latent(), k=5)
+    sentences = ["The ferry left .", "The old doctor saw her ."]
+    expected = list(
+        model.score_lists([list(model.parser.k_best_many([words], 5)[0]) for words in sentences])
+    )
+    assert all(score.trees > 1 for score in expected)
+    assert not any(score.fallback for score in expected)
+
+    def make(*_: object) -> None:
+        raise AssertionError("trees are arrays here; to make them takes longer than the search")
+
+    monkeypatch.setattr(KBest, "_trees", make)
+    assert list(model.score_many(sentences)) == expected
 
 
 def test_k_is_what_the_parser_is_asked_for() -> None:

@@ -69,7 +69,7 @@ def test_parse_gives_trees(grammar: Path, tmp_path: Path) -> None:
     from_file = treelm.parse(model, text)
     assert from_file == [trees[0], trees[2]]
     assert treelm.parse(model, treelm.TextCorpus((text,))) == from_file
-    with pytest.raises(treelm.UnsupportedTask, match=r"pcfg, pcfg_la, hhmm\."):
+    with pytest.raises(treelm.UnsupportedTask, match=r"pcfg, pcfg_la, hhmm, tree_ranker\."):
         treelm.parse(small_ngram(order=2), "a")
 
 

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treelm import _native
 from treelm.corpus.nbest import NBestColumns
 from treelm.errors import CorpusFormatError, EstimationError
+from treelm.seeds import random_bits
 from treelm.translation.bleu import bleu
 from treelm.translation.hypothesis_pool import HypothesisPool, PoolBuilder
 from treelm.translation.mert import line_search, mert, normalized, upper_envelopes
-from treelm.translation.metrics import WordErrorRate
+from treelm.translation.metrics import BLEU, WER, Metric, WordErrorRate
 from treelm.translation.mira import mira
 
 
@@ -238,3 +240,88 @@ def test_lists_of_other_features_or_sentences_are_refused() -> None:
 def test_nothing_to_move_is_left_alone() -> None:
     weights = np.array([0.0, 0.0])
     assert normalized(weights, np.array([True, True])).tolist() == [0.0, 0.0]
+
+
+def worth(pool: HypothesisPool, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
+    """Return how good hypotheses are, in words."""
+    if pool.metric.name == "wer":
+        return -statistics[:, 0].astype(float)
+    together = background + statistics
+    return bleu(together) / 100 * together[:, -1]
+
+
+def slow_mira(pool: HypothesisPool, start: np.ndarray, epochs: int, seed: int) -> np.ndarray:
+    """Return weights by the definition, list by list."""
+    first = normalized(start, np.ones(len(start), dtype=bool))
+    best, value = first, pool.value(pool.chosen(first))
+    lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
+    mobility = np.mean(
+        np.concatenate(
+            [(rows - rows.mean(axis=0)) ** 2 for rows in (pool.features[each] for each in lists)]
+        ),
+        axis=0,
+    )
+    mobility = np.array([1 / each if each else 0.0 for each in mobility])
+    background = np.ones(pool.metric.columns)
+    for epoch in range(epochs):
+        if epoch in (0, (epochs + 1) // 2):
+            weights = best * (1.0 if epoch == 0 else 3.0)
+        total = np.zeros(len(weights))
+        for place in sorted(range(len(lists)), key=lambda each: random_bits(seed, epoch, each)):
+            rows, statistics = pool.features[lists[place]], pool.statistics[lists[place]]
+            scores, good = rows @ weights, worth(pool, statistics, background)
+            hope, fear = int(np.argmax(scores + good)), int(np.argmax(scores - good))
+            apart = rows[hope] - rows[fear]
+            lacking = (good[hope] - good[fear]) - (scores[hope] - scores[fear])
+            size = float(apart @ (apart * mobility))
+            if lacking > 0 and size > 0:
+                weights = weights + min(10.0 / len(lists), lacking / size) * apart * mobility
+            background = 0.999 * (background + statistics[int(np.argmax(scores))])
+            total += weights
+        mean = normalized(total, np.ones(len(start), dtype=bool))
+        found = pool.value(pool.chosen(mean))
+        if found > value:
+            best, value = mean, found
+    return best
+
+
+@pytest.mark.parametrize("metric", [BLEU, WER])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_mira_is_that_of_the_definition(metric: Metric, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 30, 40)
+    rows = int(sizes.sum())
+    statistics = np.sort(random.integers(0, 12, (rows, metric.columns)), axis=1)
+    statistics[: rows // 2] = statistics[rows // 2 : 2 * (rows // 2)]  # many are equally good
+    features = random.normal(size=(rows, 3)) * [1.0, 10.0, 0.1]
+    features[:, 0] += statistics[:, 0]
+    pool = HypothesisPool(
+        (("a", 2), ("b", 1)), np.cumsum([0, *sizes]), features, statistics, metric
+    )
+    start = np.array([0.1, 0.2, -0.3])
+    found = mira(pool, start, seed=seed, epochs=7)
+    expected = slow_mira(pool, start, epochs=7, seed=seed)
+    assert found.weights == pytest.approx(expected, rel=1e-9)
+    assert not np.allclose(found.weights, normalized(start, np.ones(3, dtype=bool)))
+
+
+@pytest.mark.parametrize(
+    ("starts", "columns", "metric"),
+    [([0, 2], 1, "bleu"), ([0, 1, 1, 2], 1, "wer"), ([0, 3], 1, "wer"), ([0], 1, "wer")],
+)
+def test_lists_that_do_not_fit_their_hypotheses_are_refused(
+    starts: list[int], columns: int, metric: str
+) -> None:
+    statistics = np.zeros(2 * columns, dtype=np.int64)
+    with pytest.raises(_native.KernelError):
+        _native.MiraLists(np.ones(2), np.array(starts), statistics, metric=metric)
+
+
+def test_a_pass_needs_a_weight_for_every_feature_and_lists_that_exist() -> None:
+    lists = _native.MiraLists(np.ones(4), np.array([0, 2]), np.zeros(2, np.int64), metric="wer")
+    given = {"most_step": 1.0, "decay": 0.9}
+    one, two = np.ones(1), np.ones(2)
+    with pytest.raises(_native.KernelError, match="weight"):
+        lists.run_pass(one, one, order=np.array([0]), mobility=two, **given)
+    with pytest.raises(_native.KernelError, match="no such list"):
+        lists.run_pass(two, one, order=np.array([1]), mobility=two, **given)

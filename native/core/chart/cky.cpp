@@ -29,27 +29,39 @@ void PlainChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t word
 
 template <class Real>
 ChartOutcome PlainChart<Real>::inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                                      const ChartLimits& limits, Real beam) {
+                                      const ChartLimits& limits, Real beam, SentenceCells<Real> cells) {
   reset(grammar, words.size());
   for (std::size_t last = 1; last <= words_; ++last) {
-    const TagScores& word = words[last - 1];
-    // The largest score of a word becomes 1: lexicons may score far below what a float can hold.
-    double largest = 0;
-    for (const double score : word.score) largest = std::max(largest, score);
-    reference_ = largest > 0 ? std::ilogb(largest) : 0;
-    for (std::size_t i = 0; i < word.tag.size(); ++i)
-      below_[word.tag[i]] = static_cast<Real>(std::ldexp(word.score[word.start[i]], -reference_));
-    finish_cell(grammar, last - 1, last, beam);
-    for (std::size_t first = last - 1; first-- > 0;) {
+    for (std::size_t first = last; first-- > 0;) {
       poll_interrupt();
-      combine(grammar, first, last);
-      finish_cell(grammar, first, last, beam);
+      // The cell of the whole sentence is filled in its own way.
+      const bool may_keep = cells.kept && (first > 0 || last < words_);
+      if (!may_keep || !take_kept(grammar, first, last, cells)) {
+        const std::uint64_t before = work_;
+        if (last - first == 1) {
+          read_word(words[first]);
+        } else {
+          combine(grammar, first, last);
+        }
+        finish_cell(grammar, first, last, beam);
+        if (may_keep) keep(cell_of(first, last), work_ - before, cells);
+      }
       if (work_ > limits.work || items_.size() > limits.items) return ChartOutcome::too_much_work;
     }
     std::fill_n(column_.begin(), last * grammar.pair_blocks().slots(), Real{0});
   }
   const auto top = items(cell_of(0, words_));
   return !top.empty() && top[0].symbol == 0 ? ChartOutcome::parsed : ChartOutcome::no_parse;
+}
+
+template <class Real>
+void PlainChart<Real>::read_word(const TagScores& word) {
+  // The largest score of a word becomes 1: lexicons may score far below what a float can hold.
+  double largest = 0;
+  for (const double score : word.score) largest = std::max(largest, score);
+  reference_ = largest > 0 ? std::ilogb(largest) : 0;
+  for (std::size_t i = 0; i < word.tag.size(); ++i)
+    below_[word.tag[i]] = static_cast<Real>(std::ldexp(word.score[word.start[i]], -reference_));
 }
 
 // Sums over all splits of a span, into `below_`: first the products of pairs of children over all
@@ -103,27 +115,69 @@ void PlainChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::size_
   }
   const Real least = is_top ? Real{0} : likeliest * beam;
   const std::size_t cell = cell_of(first, last);
-  first_[cell] = items_.size();
-  left_first_[cell] = lefts_.size();
-  const PairBlocks<Real>& blocks = grammar.pair_blocks();
+  open_cell(cell);
   if (largest > 0) {
     const int shift = top_exponent - std::ilogb(largest);
     exponent_[cell] = reference_ - shift;
     const Real half = power_of_two<Real>(shift / 2), rest = power_of_two<Real>(shift - shift / 2);
-    Real* column = column_.data() + first * blocks.slots();
     for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
       const Real value = above_[symbol] * half * rest;
       if (!(value >= std::numeric_limits<Real>::min()) || above_[symbol] * grammar.frequency(symbol) < least) continue;
-      if (blocks.slot(symbol) != none) column[blocks.slot(symbol)] = value;
-      const std::uint32_t block = blocks.first_block(symbol), end = blocks.first_block(symbol + 1);
-      if (block < end) lefts_.push_back({symbol, static_cast<std::uint32_t>(items_.size()), block, end - block, value});
-      items_.push_back({symbol, value, 0});
+      add_item(grammar.pair_blocks(), first, symbol, value);
     }
   }
-  last_[cell] = items_.size();
-  left_last_[cell] = lefts_.size();
+  close_cell(cell);
   std::fill(below_.begin(), below_.end(), Real{0});
   std::fill(above_.begin(), above_.end(), Real{0});
+}
+
+template <class Real>
+void PlainChart<Real>::open_cell(std::size_t cell) {
+  first_[cell] = items_.size();
+  left_first_[cell] = lefts_.size();
+}
+
+template <class Real>
+void PlainChart<Real>::add_item(const PairBlocks<Real>& blocks, std::size_t first, std::uint32_t symbol, Real value) {
+  if (blocks.slot(symbol) != none) column_[first * blocks.slots() + blocks.slot(symbol)] = value;
+  const std::uint32_t block = blocks.first_block(symbol), end = blocks.first_block(symbol + 1);
+  if (block < end) lefts_.push_back({symbol, static_cast<std::uint32_t>(items_.size()), block, end - block, value});
+  items_.push_back({symbol, value, 0});
+}
+
+template <class Real>
+void PlainChart<Real>::close_cell(std::size_t cell) {
+  last_[cell] = items_.size();
+  left_last_[cell] = lefts_.size();
+}
+
+// Fills a cell as one over the same words was filled before, if there was one.
+template <class Real>
+bool PlainChart<Real>::take_kept(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last,
+                                 SentenceCells<Real> cells) {
+  const std::size_t cell = cell_of(first, last);
+  const auto* kept = cells.kept->find(cells.spans[cell]);
+  if (!kept) return false;
+  open_cell(cell);
+  for (std::size_t i = 0; i < kept->items; ++i)
+    add_item(grammar.pair_blocks(), first, cells.kept->symbols[kept->symbols + i],
+             cells.kept->values[kept->values + i]);
+  close_cell(cell);
+  exponent_[cell] = kept->exponent;
+  work_ += kept->work;
+  return true;
+}
+
+template <class Real>
+void PlainChart<Real>::keep(std::size_t cell, std::uint64_t work, SentenceCells<Real> cells) const {
+  auto& made = cells.kept->add(cells.spans[cell]);
+  made.items = last_[cell] - first_[cell];
+  made.exponent = exponent_[cell];
+  made.work = work;
+  for (const Item& item : items(cell)) {
+    cells.kept->symbols.push_back(item.symbol);
+    cells.kept->values.push_back(item.inside);
+  }
 }
 
 template <class Real>

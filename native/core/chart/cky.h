@@ -5,15 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "chart/cells.h"
 #include "chart/grammar.h"
+#include "chart/kept_cells.h"
 #include "chart/lexicon.h"
 #include "chart/loops.h"
 
 namespace treelm {
-
-// Cells lie by columns: all spans that end at the same word are neighbours.
-constexpr std::size_t cell_of(std::size_t first, std::size_t last) { return last * (last - 1) / 2 + first; }
-constexpr std::size_t cells_of(std::size_t words) { return words * (words + 1) / 2; }
 
 // Scores are kept as numbers times a power of two, one power a cell; the largest of a cell is about
 // 2^40, so that products of two stay far from overflow and small ones have room below.
@@ -39,9 +37,10 @@ class PlainChart {
  public:
   // Words are given by their tags and scores.
   // Items whose inside score times how often their symbol occurs is below `beam` of the largest such
-  // number of their cell are dropped; 0 drops none.
+  // number of their cell are dropped; 0 drops none. Kept cells must come from the same grammar, lexicon and beam;
+  // the result is the same without them.
   ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words, const ChartLimits& limits,
-                      Real beam = 0);
+                      Real beam = 0, SentenceCells<Real> cells = {});
   // Natural logarithm of the probability of the words, after `inside`.
   double log_prob() const;
   // Fills outside scores such that inside times outside is the expected number of an item; items whose
@@ -69,8 +68,14 @@ class PlainChart {
 
  private:
   void reset(const ChartGrammar<Real>& grammar, std::size_t words);
+  void read_word(const TagScores& word);
   void combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
   void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real beam);
+  bool take_kept(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, SentenceCells<Real> cells);
+  void keep(std::size_t cell, std::uint64_t work, SentenceCells<Real> cells) const;
+  void open_cell(std::size_t cell);
+  void add_item(const PairBlocks<Real>& blocks, std::size_t first, std::uint32_t symbol, Real value);
+  void close_cell(std::size_t cell);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, Real floor, Real least_edge);
   void list_edges(const PairBlocks<Real>& blocks, const LeftChild<Real>& left, std::size_t split, Real factor,
                   Real least);

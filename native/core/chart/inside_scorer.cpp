@@ -11,6 +11,12 @@ namespace treelm {
 
 namespace {
 
+// Bytes of kept cells.
+constexpr std::size_t memory_of_a_worker = std::size_t{128} << 20;
+
+// Sentences that share spans go to a worker in a row.
+constexpr std::size_t least_in_a_row = 32;
+
 void check_fit(const ChartGrammar<double>& grammar, const ChartLexicon& lexicon) {
   bool fits = lexicon.counts().size() == grammar.symbols() && lexicon.phrasal() == grammar.phrasal();
   for (std::uint32_t symbol = 0; fits && symbol < grammar.symbols(); ++symbol)
@@ -43,15 +49,22 @@ InsideScorer::InsideScorer(std::shared_ptr<const ChartGrammar<double>> grammar,
     throw Error(ErrorCode::argument, "the plain grammar must be the other one without its subcategories");
 }
 
-double InsideScorer::score(std::span<const std::uint32_t> words, const ChartLimits& limits,
-                           Workspace& workspace) const {
+double InsideScorer::score(std::span<const std::uint32_t> words, const ChartLimits& limits, Workspace& workspace,
+                           bool remember) const {
   if (words.empty()) return -std::numeric_limits<double>::infinity();
+  SentenceCells<double> plain, refined;
+  if (remember) {
+    workspace.memory.begin(words, memory_of_a_worker);
+    plain = workspace.memory.plain();
+    refined = workspace.memory.refined();
+  }
   look_up(*plain_lexicon_, words, workspace.plain_words);
-  const ChartOutcome outcome = workspace.plain.inside(*plain_, workspace.plain_words, limits);
+  const ChartOutcome outcome = workspace.plain.inside(*plain_, workspace.plain_words, limits, 0, plain);
   if (outcome != ChartOutcome::parsed || grammar_ == plain_) return value_of(outcome, workspace.plain);
   look_up(*lexicon_, words, workspace.words);
   survivors_of(workspace.plain, *plain_, 0.0, *grammar_, workspace.survivors);
-  return value_of(workspace.refined.inside(*grammar_, workspace.words, workspace.survivors, limits), workspace.refined);
+  return value_of(workspace.refined.inside(*grammar_, workspace.words, workspace.survivors, limits, refined),
+                  workspace.refined);
 }
 
 double InsideScorer::fill(std::span<const std::uint32_t> words, const ChartLimits& limits, Workspace& workspace) const {
@@ -102,10 +115,14 @@ std::vector<double> InsideScorer::score_all(std::span<const std::uint32_t> words
   std::vector<double> scores(starts.empty() ? 0 : starts.size() - 1);
   ThreadPool pool(threads);
   std::vector<Workspace> workspaces(std::max<std::size_t>(1, pool.size()));
-  for_each_sentence(words, starts, pool,
-                    [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t worker) {
-                      scores[sentence] = score(own, limits, workspaces[worker]);
-                    });
+  const bool remember = share_spans(words, starts);
+  const std::size_t in_a_row = remember ? std::max(least_in_a_row, scores.size() / (4 * workspaces.size())) : 1;
+  for_each_sentence(
+      words, starts, pool,
+      [&](std::size_t sentence, std::span<const std::uint32_t> own, std::size_t worker) {
+        scores[sentence] = score(own, limits, workspaces[worker], remember);
+      },
+      in_a_row);
   return scores;
 }
 

@@ -8,6 +8,7 @@
 
 #include "chart/cky.h"
 #include "chart/grammar.h"
+#include "chart/kept_cells.h"
 #include "chart/lexicon.h"
 #include "chart/refined_chart.h"
 
@@ -25,15 +26,19 @@ class InsideScorer {
     RefinedChart<double> refined;
     Survivors survivors;
     std::vector<TagScores> words, plain_words;
+    ChartMemory<double> memory;
   };
-  // Natural logarithm of the probability; minus infinity without a parse, not a number beyond the limits.
-  double score(std::span<const std::uint32_t> words, const ChartLimits& limits, Workspace& workspace) const;
+  // Natural logarithm of the probability; minus infinity without a parse, not a number beyond the limits. With
+  // `remember` spans that had the same words in an earlier sentence of this workspace are not filled again.
+  double score(std::span<const std::uint32_t> words, const ChartLimits& limits, Workspace& workspace,
+               bool remember = false) const;
   // A whole chart with outside scores, subcategories and all; gives the log probability.
   double fill(std::span<const std::uint32_t> words, const ChartLimits& limits, Workspace& workspace) const;
   // Its items: rows (first word, word after the last, symbol, subcategory), natural logarithms of the
   // inside scores, and expected numbers.
   void list_items(const Workspace& workspace, std::vector<std::uint32_t>& rows, std::vector<double>& inside,
                   std::vector<double>& expected) const;
+  // Sentences that share most of their words, such as those of an n-best list, are scored faster side by side.
   std::vector<double> score_all(std::span<const std::uint32_t> words, std::span<const std::uint64_t> starts,
                                 const ChartLimits& limits, std::size_t threads) const;
 

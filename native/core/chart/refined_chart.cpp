@@ -55,7 +55,7 @@ template void survivors_of(const PlainChart<double>&, const ChartGrammar<double>
 template <class Real>
 void RefinedChart<Real>::reset(const ChartGrammar<Real>& grammar, std::size_t words, const Survivors& survivors) {
   words_ = words;
-  work_ = 0;
+  work_ = kept_edges_ = 0;
   const std::size_t cells = cells_of(words);
   items_.clear();
   living_.clear();
@@ -90,13 +90,21 @@ void RefinedChart<Real>::set_slots(std::size_t cell, bool on) {
 
 template <class Real>
 ChartOutcome RefinedChart<Real>::inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                                        const Survivors& survivors, const ChartLimits& limits) {
+                                        const Survivors& survivors, const ChartLimits& limits,
+                                        SentenceCells<Real> cells) {
   reset(grammar, words.size(), survivors);
   for (std::size_t last = 1; last <= words_; ++last) {
     for (std::size_t first = last; first-- > 0;) {
       const std::size_t cell = cell_of(first, last);
       if (first_[cell] == first_[cell + 1]) continue;
       poll_interrupt();
+      const bool may_keep = cells.kept && (first > 0 || last < words_);
+      const std::uint64_t work = work_;
+      const std::size_t begin = edges_.size();
+      if (may_keep && take_kept(grammar, cell, cells)) {
+        if (work_ > limits.work || edges_.size() + kept_edges_ > limits.items) return ChartOutcome::too_much_work;
+        continue;
+      }
       set_slots(cell, true);
       if (last - first == 1) {
         const TagScores& word = words[first];
@@ -116,7 +124,8 @@ ChartOutcome RefinedChart<Real>::inside(const ChartGrammar<Real>& grammar, const
         finish_cell(grammar, first, last);
       }
       set_slots(cell, false);
-      if (work_ > limits.work || edges_.size() > limits.items) return ChartOutcome::too_much_work;
+      if (may_keep) keep_cell(cell, work_ - work, edges_.size() - begin, cells);
+      if (work_ > limits.work || edges_.size() + kept_edges_ > limits.items) return ChartOutcome::too_much_work;
     }
   }
   const std::size_t top = cell_of(0, words_);
@@ -300,18 +309,53 @@ void RefinedChart<Real>::finish_cell(const ChartGrammar<Real>& grammar, std::siz
     const std::uint32_t width = grammar.width(item.symbol);
     Real* above = above_.data() + grammar.place(item.symbol);
     Real* below = below_.data() + grammar.place(item.symbol);
-    item.list = static_cast<std::uint32_t>(living_.size());
     for (std::uint32_t x = 0; x < width; ++x) {
       Real value = above[x] * allowed_[item.place + x] * half * rest;
       if (!(value >= std::numeric_limits<Real>::min())) value = 0;
       inside_[item.place + x] = value;
-      if (value > 0) {
-        living_.push_back(x);
-        ++item.alive;
-      }
       above[x] = below[x] = 0;
     }
+    list_living(item, width);
   }
+}
+
+template <class Real>
+void RefinedChart<Real>::list_living(Item& item, std::uint32_t width) {
+  item.list = static_cast<std::uint32_t>(living_.size());
+  for (std::uint32_t x = 0; x < width; ++x) {
+    if (!(inside_[item.place + x] > 0)) continue;
+    living_.push_back(x);
+    ++item.alive;
+  }
+}
+
+// Fills a cell as one over the same words was filled before, if there was one.
+template <class Real>
+bool RefinedChart<Real>::take_kept(const ChartGrammar<Real>& grammar, std::size_t cell, SentenceCells<Real> cells) {
+  const auto* kept = cells.kept->find(cells.spans[cell]);
+  if (!kept) return false;
+  const std::size_t count = kept->items;
+  const Real* from = cells.kept->values.data() + kept->values;
+  std::copy(from, from + count, inside_.data() + items_[first_[cell]].place);
+  for (std::size_t i = first_[cell]; i < first_[cell + 1]; ++i) list_living(items_[i], grammar.width(items_[i].symbol));
+  exponent_[cell] = kept->exponent;
+  work_ += kept->work;
+  kept_edges_ += kept->edges;
+  return true;
+}
+
+template <class Real>
+void RefinedChart<Real>::keep_cell(std::size_t cell, std::uint64_t work, std::size_t edges,
+                                   SentenceCells<Real> cells) const {
+  auto& made = cells.kept->add(cells.spans[cell]);
+  const std::size_t begin = items_[first_[cell]].place;
+  const std::size_t end = first_[cell + 1] < items_.size() ? items_[first_[cell + 1]].place : inside_.size();
+  made.items = end - begin;
+  made.exponent = exponent_[cell];
+  made.work = work;
+  made.edges = edges;
+  cells.kept->values.insert(cells.kept->values.end(), inside_.begin() + static_cast<std::ptrdiff_t>(begin),
+                            inside_.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
 template <class Real>

@@ -47,8 +47,10 @@ void survivors_of(const PlainChart<Real>& chart, const ChartGrammar<Real>& gramm
 template <class Real>
 class RefinedChart {
  public:
+  // Kept cells must come from the same grammar and lexicon, and from charts in which the words of a span alone decide
+  // what survives on it; such cells have no edges.
   ChartOutcome inside(const ChartGrammar<Real>& grammar, const std::vector<TagScores>& words,
-                      const Survivors& survivors, const ChartLimits& limits);
+                      const Survivors& survivors, const ChartLimits& limits, SentenceCells<Real> cells = {});
   double log_prob() const;
   // Fills outside scores; with `keep_rules` also the expected number of every rule at every place.
   void outside(const ChartGrammar<Real>& grammar, bool keep_rules);
@@ -106,6 +108,9 @@ class RefinedChart {
   }
   void combine(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
   void finish_cell(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last);
+  bool take_kept(const ChartGrammar<Real>& grammar, std::size_t cell, SentenceCells<Real> cells);
+  void keep_cell(std::size_t cell, std::uint64_t work, std::size_t edges, SentenceCells<Real> cells) const;
+  void list_living(Item& item, std::uint32_t width);
   void close_outside(const ChartGrammar<Real>& grammar, std::size_t cell, bool keep_rules);
   void hand_down(const ChartGrammar<Real>& grammar, std::size_t first, std::size_t last, bool keep_rules);
   void set_slots(std::size_t cell, bool on);
@@ -115,7 +120,7 @@ class RefinedChart {
   void keep(std::span<const Edge> edges, std::uint32_t parent);
 
   std::size_t words_ = 0;
-  std::uint64_t work_ = 0;
+  std::uint64_t work_ = 0, kept_edges_ = 0;
   std::vector<Item> items_;
   std::vector<std::size_t> first_;  // per cell, and the number of items
   std::vector<int> exponent_;

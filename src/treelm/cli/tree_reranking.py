@@ -12,7 +12,12 @@ from treelm.cli.ranges import Range, at_least, within
 from treelm.errors import UsageError
 from treelm.grammar.parser_options import SCORES_OF_TREES, ParserOptions
 from treelm.models.interface.model import LanguageModel
-from treelm.models.interface.reranked import RERANKED, RERANKER_WEIGHT, RerankedParser
+from treelm.models.interface.reranked import (
+    RANKER_WEIGHT,
+    RERANKED,
+    RERANKER_WEIGHT,
+    RerankedParser,
+)
 from treelm.models.ready import model_folder
 from treelm.tasks.parse_file import parser_fingerprint
 
@@ -26,15 +31,19 @@ class RerankOptions:
         list[str] | None,
         Parameter(metavar="MODEL", consume_multiple=False, show_default="none"),
     ] = None
-    """Model that gives trees probabilities, such as a treelet model; give the option again for each
-    further model, such as grammars of other seeds. The score of a tree is then that of the parser
-    plus, for each, --rerank-weight times the natural log probability of the tree in it."""
+    """Model that gives trees probabilities, such as a treelet model, or ranks them (tree_ranker);
+    give the option again for each further model, such as grammars of other seeds. The score of a
+    tree is then that of the parser plus, for each, --rerank-weight times the natural log
+    probability of the tree in it, or its rank."""
     rerank_weight: Annotated[
         list[float] | None,
         Parameter(consume_multiple=False),
-        within(Range(above=0), show_default=str(RERANKER_WEIGHT)),
+        within(
+            Range(above=0), show_default=f"{RERANKER_WEIGHT}, and {RANKER_WEIGHT:g} for rankers"
+        ),
     ] = None
-    """Weight of the log probability: one for all models, or given again for each, in order."""
+    """Weight of the log probability or rank: one for all models, or given again for each, in
+    order."""
     rerank_k: Annotated[int | None, at_least(1), Parameter(show_default=str(RERANKED))] = None
     """Number of trees of a sentence among which they choose; with a larger -k, that many."""
 

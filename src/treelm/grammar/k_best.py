@@ -131,6 +131,11 @@ class KBest(Sequence[ScoredTree]):
         return packed_together([self])
 
 
+def is_fallback(found: Sequence[ScoredTree]) -> bool:
+    """Return whether a flat tree replaces those of a sentence; no tree of a list is made for it."""
+    return found.is_fallback if isinstance(found, KBest) else found[0].is_fallback
+
+
 def packed_together(k_best: Sequence[KBest]) -> PackedTrees:
     """Return the trees of k-best lists as one batch for kernels."""
     labels = _one_numbering(k_best)

@@ -227,6 +227,15 @@ SYSTEMS: dict[str, System] = {
             example="--features rerank --parser parser --good a.txt --bad b.txt",
         ),
         System(
+            name="tree_ranker",
+            model="treelm.models.tree_ranker.model:TreeRankerModel",
+            train="treelm.models.tree_ranker.train:train_tree_ranker",
+            config="treelm.models.tree_ranker.config:TreeRankerConfig",
+            summary="Train a ranker that chooses among the best trees of a parser.",
+            is_resumable=True,
+            example="--trees train.mrg --parser grammar",
+        ),
+        System(
             name="interpolated",
             model="treelm.models.mixture.model:InterpolatedModel",
             train="treelm.models.mixture.train:train_interpolated",

@@ -52,7 +52,7 @@ def remove_training_files(folder: Path) -> None:
     """Remove checkpoints, and their folder if nothing else is in it."""
     remove_round(folder)
     with contextlib.suppress(OSError):
-        for path in (*folder.glob("*.safetensors"), folder / METRICS):
+        for path in (*folder.glob("*.safetensors"), *folder.glob("*.forest"), folder / METRICS):
             path.unlink(missing_ok=True)
         remove_leftovers(folder)
         folder.rmdir()

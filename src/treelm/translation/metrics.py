@@ -48,15 +48,6 @@ class Metric(ABC):
     def alone(self, statistics: Statistics) -> Numbers:
         """Return how good each row is by itself."""
 
-    @abstractmethod
-    def worth(self, statistics: Statistics, background: Numbers) -> Numbers:
-        """Return how good each row is among others, in words.
-
-        Args:
-            statistics: Those of the hypotheses of one sentence.
-            background: A decaying sum of those of other sentences.
-        """
-
     def shown(self, value: float) -> float:
         """Return a figure as people know it."""
         return value
@@ -85,12 +76,6 @@ class Bleu(Metric):
         """Return BLEU with one more n-gram of each order that matches: most have none of four."""
         return bleu(statistics + (np.arange(self.columns) < 2 * bleu_counts.ORDER))
 
-    def worth(self, statistics: Statistics, background: Numbers) -> Numbers:
-        """Return BLEU of the sentence and the background as a share of the reference's words."""
-        together = background + statistics
-        found: Numbers = bleu(together) / 100 * together[:, -1]
-        return found
-
 
 class WordErrorRate(Metric):
     """Word errors per hundred words of the reference; as few as possible."""
@@ -118,11 +103,6 @@ class WordErrorRate(Metric):
     def alone(self, statistics: Statistics) -> Numbers:
         """Return the number of errors, below 0."""
         return -statistics[:, 0].astype(np.float64)
-
-    def worth(self, statistics: Statistics, background: Numbers) -> Numbers:
-        """Return the number of errors, below 0: they add up, whatever the background."""
-        del background
-        return self.alone(statistics)
 
     def shown(self, value: float) -> float:
         """Return the rate, not below 0."""

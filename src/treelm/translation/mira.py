@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treelm import _native
+from treelm.kernel_errors import kernel_errors
 from treelm.seeds import random_bits
-from treelm.translation.hypothesis_pool import HypothesisPool, Numbers
+from treelm.translation.hypothesis_pool import HypothesisPool, Numbers, Places
 from treelm.translation.mert import Tuned, normalized
 
 #: Largest step of all sentences of an epoch together; that of one is its share. Larger steps fit
@@ -58,30 +60,25 @@ def mira(
     best = Tuned(first, pool.value(pool.chosen(first)))
     weights = first
     part = -1
-    lists = [slice(*pool.starts[place : place + 2]) for place in range(pool.sentences)]
+    with kernel_errors("MIRA"):
+        lists = _native.MiraLists(
+            pool.features.ravel(), pool.starts, pool.statistics.ravel(), metric=pool.metric.name
+        )
     background = np.ones(pool.metric.columns)
-    most = aggressiveness / len(lists)
     mobility = np.where(moved, _mobility(pool), 0.0)
     for epoch in range(epochs):
         if epoch * len(SCALES) // epochs != part:
             part = epoch * len(SCALES) // epochs
             weights = SCALES[part] * best.weights
-        total = np.zeros(len(weights))
-        for place in _order(len(lists), seed, stream * epochs + epoch):
-            rows = pool.features[lists[place]]
-            statistics = pool.statistics[lists[place]]
-            scores = rows @ weights
-            # In words, so that margins are as large as scores are.
-            worth = pool.metric.worth(statistics, background)
-            hope, fear = int(np.argmax(scores + worth)), int(np.argmax(scores - worth))
-            apart = rows[hope] - rows[fear]
-            direction = apart * mobility
-            lacking = (worth[hope] - worth[fear]) - (scores[hope] - scores[fear])
-            size = float(apart @ direction)
-            if lacking > 0 and size > 0:
-                weights = weights + min(most, lacking / size) * direction
-            background = DECAY * (background + statistics[int(np.argmax(scores))])
-            total += weights
+        with kernel_errors("MIRA"):
+            total, weights, background = lists.run_pass(
+                weights,
+                background,
+                order=_order(pool.sentences, seed, stream * epochs + epoch),
+                mobility=mobility,
+                most_step=aggressiveness / pool.sentences,
+                decay=DECAY,
+            )
         mean = np.where(moved, normalized(total, moved), first)
         value = pool.value(pool.chosen(mean))
         if value > best.value:
@@ -101,8 +98,8 @@ def _mobility(pool: HypothesisPool) -> Numbers:
     return np.where(variances > 0, 1 / np.where(variances > 0, variances, 1.0), 0.0)
 
 
-def _order(number: int, seed: int, epoch: int) -> list[int]:
+def _order(number: int, seed: int, epoch: int) -> Places:
     """Return the places of sentences in the random order of an epoch."""
     # Sorted by random bits that depend on nothing but seed, epoch and place.
     keys = [random_bits(seed, epoch, place) for place in range(number)]
-    return sorted(range(number), key=lambda place: (keys[place], place))
+    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")

@@ -17,8 +17,8 @@ from treelm.models.interface.abilities import ask_for
 from treelm.models.interface.model import LanguageModel, Task
 from treelm.models.interface.packed_tree_model import pack_rooted
 from treelm.models.interface.parser import BatchParser, TreeLists
-from treelm.models.interface.reranked import RERANKED, RerankedParser
-from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.interface.reranked import RERANKED, RerankedParser, values_of
+from treelm.models.interface.tree_model import RanksTrees, TreeScorer
 from treelm.trees.constituents import Constituent, constituents
 from treelm.trees.tree import Tree
 
@@ -32,13 +32,15 @@ class ConsensusParser(RerankedParser):
     """Several parsers as one: the tree is chosen that has most in common with all good trees.
 
     Every model that parses proposes its best trees. All models score all of them: a tree has the
-    weighted mean of its natural log probabilities, and what these add up to over the trees of a
-    sentence makes them shares. The score of a tree is its expected F1 against a tree drawn by these
-    shares (minimum Bayes risk). Trees that some model cannot derive come last.
+    weighted mean of its natural log probabilities, to which rankers add their numbers, and what
+    these add up to over the trees of a sentence makes them shares. The score of a tree is its
+    expected F1 against a tree drawn by these shares (minimum Bayes risk). Trees that some model
+    cannot derive come last.
 
     Args:
         parser: A model that gives several trees of a sentence, and trees probabilities.
-        others: Any models that give trees probabilities; those that parse propose trees too.
+        others: Any models that give trees probabilities or rank them; those with probabilities that
+            parse propose trees too.
         weight: Of the others, where the parser has 1; of each, or one for all of them.
         k: Trees of a sentence that each proposes, unless more are asked for.
 
@@ -77,7 +79,9 @@ class ConsensusParser(RerankedParser):
         lists = [
             _proposals(each, given, max(k, self.k), options, threads)
             for each in self.rerankers
-            if isinstance(each, BatchParser) and each.can(Task.PARSE)
+            if isinstance(each, BatchParser)
+            and not isinstance(each, RanksTrees)
+            and each.can(Task.PARSE)
         ]
         made: list[KBest | None] = []
         for words, own, *others in zip(given, *lists, strict=True):
@@ -92,10 +96,17 @@ class ConsensusParser(RerankedParser):
         self, words: tuple[str, ...], own: KBest, trees: list[Tree], k: int, threads: int
     ) -> KBest:
         """Return the best of the trees that were proposed."""
-        log_probs, packed = np.zeros(len(trees)), [pack_rooted(trees)]
+        log_probs, ranks, total = np.zeros(len(trees)), np.zeros(len(trees)), 0.0
+        packed = [pack_rooted(trees)]
         for weight, model in zip(self.weights, self.rerankers, strict=True):
-            log_probs += weight * model.packed_log_probs(packed, threads=threads)
-        scores = expected_f1(trees, _SHARPNESS * log_probs / sum(self.weights))
+            values = weight * values_of(model, packed, threads)
+            if isinstance(model, RanksTrees):
+                ranks += values
+            else:
+                log_probs += values
+                total += weight
+        log_probs = log_probs / total + ranks
+        scores = expected_f1(trees, _SHARPNESS * log_probs)
         scores[np.isneginf(log_probs)] -= 1.0
         # Trees that differ in tags alone have the same constituents.
         order = np.lexsort((-log_probs, -scores))[:k].tolist()

@@ -25,6 +25,7 @@ from treelm.errors import (
 )
 from treelm.events.counts import Places
 from treelm.grammar.grammar import FloatArray
+from treelm.grammar.k_best import is_fallback
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.kernel_errors import kernel_errors
 from treelm.limits import LARGEST_COUNT
@@ -177,7 +178,7 @@ class PackedTreeModel(TreeModel):
         self, parses: Sequence[ScoredTree], words: Sequence[str] | None
     ) -> TreeList | None:
         """Return the trees of a sentence, or a flat one, or None where no fallback is wanted."""
-        if len(parses) and not parses[0].is_fallback:
+        if len(parses) and not is_fallback(parses):
             packed = getattr(parses, "packed", None)
             if not isinstance(packed, PackedTrees) or not _is_rooted(packed):
                 packed = pack_rooted([parse.tree for parse in parses])

@@ -12,6 +12,7 @@ from treelm.corpus.file_kinds import Wanted
 from treelm.corpus.files import NamedFile, Source, read_lines, source_name
 from treelm.corpus.temporary import temporary_folder
 from treelm.errors import UsageError, option
+from treelm.grammar.k_best import is_fallback
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.sentence_batches import worked_batches
 from treelm.models.interface.trained_model import corpus_record
@@ -69,7 +70,7 @@ def parsed_text_records(corpus: TreeCorpus | None, text: TextCorpus) -> tuple[Tr
 def _parse(source: Source, parser: Parser, target: Path, run: Run) -> None:
     def parse(batch: Sequence[Sequence[str]]) -> list[str]:
         found = k_best_lists(parser, batch, 1, threads=run.threads)
-        return [f"{best[0].tree}\n" for best in found if best and not best[0].is_fallback]
+        return [f"{best[0].tree}\n" for best in found if best and not is_fallback(best)]
 
     vocabulary = getattr(parser, "vocabulary", None)
     with target.open("wb") as out, run.progress.step("parsing", unit="sentences") as step:

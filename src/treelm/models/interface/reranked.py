@@ -11,18 +11,25 @@ import numpy as np
 from treelm.corpus.words import Words, words_of
 from treelm.errors import UsageError, option
 from treelm.grammar.grammar import FloatArray
-from treelm.grammar.k_best import KBest
+from treelm.grammar.k_best import KBest, is_fallback
 from treelm.grammar.k_best_arrays import reordered
 from treelm.grammar.parser_options import SCORES_OF_TREES, ParserOptions
 from treelm.grammar.scored_tree import ScoredTree
 from treelm.models.interface.abilities import ask_for
 from treelm.models.interface.model import LanguageModel, Task
+from treelm.models.interface.packed_tree_model import pack_rooted
 from treelm.models.interface.parser import TreeLists, check_parser
 from treelm.models.interface.scoring_views import ScoringView
-from treelm.models.interface.tree_model import TreeScorer
+from treelm.models.interface.tree_model import RanksTrees, TreeScorer
+from treelm.trees.packed import PackedTrees
 
 #: Trees of a sentence among which the reranker chooses, and the weight of its log probability.
 RERANKED, RERANKER_WEIGHT = 50, 0.75
+#: Weight of the numbers of a ranker, which were learned for trees of a parser.
+RANKER_WEIGHT = 1.0
+
+#: What may put trees in order.
+Reranker = TreeScorer | RanksTrees
 
 
 class RerankedParser(ScoringView):
@@ -30,14 +37,16 @@ class RerankedParser(ScoringView):
 
     The score of a tree is that of the parser plus, for each reranker, its weight times the natural
     log probability that it gives the tree with its words; with grammars of other seeds this is a
-    product of grammars. Trees that a reranker cannot derive come last, in the order of the parser.
+    product of grammars. A ranker adds its own number. Trees that a reranker cannot derive come
+    last, in the order of the parser.
     A sentence without a parse, or parsed in pieces, keeps its one tree. Sentences are scored as the
     parser does.
 
     Args:
         parser: Any model that gives several trees of a sentence.
-        reranker: Any model that gives trees probabilities, or several.
-        weight: Of the reranker; of each, or one for all of them.
+        reranker: Any model that gives trees probabilities or ranks them, or several.
+        weight: Of the reranker; of each, or one for all of them. Default: 0.75 for probabilities, 1
+            for rankers.
         k: Trees of a sentence among which they choose, unless more are asked for.
 
     Raises:
@@ -53,23 +62,25 @@ class RerankedParser(ScoringView):
         self,
         parser: LanguageModel,
         reranker: LanguageModel | Sequence[LanguageModel],
-        weight: float | Sequence[float] = RERANKER_WEIGHT,
+        weight: float | Sequence[float] | None = None,
         k: int = RERANKED,
     ) -> None:
         super().__init__(parser)
         parser.require(Task.PARSE)
         check_parser(parser, k)
         rerankers = (reranker,) if isinstance(reranker, LanguageModel) else tuple(reranker)
-        self.weights = _weights(weight, len(rerankers))
         if parser.parser_options.decoding == "max_rule_sum":
             raise UsageError(
                 "the scores of this parser are sums of expected numbers, not logarithms, so a log "
                 "probability cannot be added to them. Train it with "
                 f"{option('decoding', 'max_rule_product')}."
             )
-        self.rerankers = tuple(
-            ask_for(each, TreeScorer, "give trees probabilities") for each in rerankers
-        )
+        self.rerankers = tuple(map(as_reranker, rerankers))
+        usual = [
+            RANKER_WEIGHT if isinstance(each, RanksTrees) else RERANKER_WEIGHT
+            for each in self.rerankers
+        ]
+        self.weights = _weights(usual if weight is None else weight, len(rerankers))
         self.k = k
         self.most_trees = parser.most_trees
 
@@ -83,7 +94,9 @@ class RerankedParser(ScoringView):
         """What the score of a tree is, in words."""
         own = SCORES_OF_TREES[self.parser_options.decoding]
         others = "".join(
-            f", plus {weight:g} times its natural log probability in the {each.system} model"
+            f", plus {weight:g} times "
+            + ("its rank by" if isinstance(each, RanksTrees) else "its natural log probability in")
+            + f" the {each.system} model"
             for weight, each in zip(self.weights, self.rerankers, strict=True)
         )
         return f"{own}{others}"
@@ -114,7 +127,7 @@ class RerankedParser(ScoringView):
         """Return up to `k` distinct trees of every sentence, the best first; none for no words."""
         lists = self.model.k_best_many(sentences, max(k, self.k), options=options, threads=threads)
         # Where there is one tree only, its score still says what those of others say.
-        chosen = [place for place, found in enumerate(lists) if found and not _is_fallback(found)]
+        chosen = [place for place, found in enumerate(lists) if found and not is_fallback(found)]
         values = self._weighted([lists[place] or () for place in chosen], threads)
         made: list[KBest | Sequence[ScoredTree] | None] = [
             found if found is None else _first(found, k) for found in lists
@@ -129,16 +142,14 @@ class RerankedParser(ScoringView):
         """Return what the rerankers add to the scores of trees, list by list."""
         if not lists:
             return []
-        packed = [found.packed for found in lists if isinstance(found, KBest)]
-        trees = [] if len(packed) == len(lists) else [each.tree for own in lists for each in own]
+        packed = [
+            found.packed if isinstance(found, KBest) else pack_rooted([each.tree for each in found])
+            for found in lists
+        ]
         ends = np.cumsum([len(found) for found in lists])
         total = np.zeros(int(ends[-1]))
         for weight, reranker in zip(self.weights, self.rerankers, strict=True):
-            total += weight * (
-                reranker.tree_log_probs(trees, threads=threads)
-                if trees
-                else reranker.packed_log_probs(packed, threads=threads)
-            )
+            total += weight * values_of(reranker, packed, threads)
         return np.split(total, ends[:-1])
 
     def _reranked(
@@ -150,6 +161,24 @@ class RerankedParser(ScoringView):
         scores = np.array([each.score for each in found]) + added
         order = np.argsort(-scores, kind="stable").tolist()
         return [found[place]._replace(score=float(scores[place])) for place in order[:k]]
+
+
+def as_reranker(model: LanguageModel) -> Reranker:
+    """Return a model as one that may put trees in order.
+
+    Raises:
+        UnsupportedTask: if it neither gives trees probabilities nor ranks them.
+    """
+    if isinstance(model, RanksTrees):
+        return model
+    return ask_for(model, TreeScorer, "give trees probabilities")
+
+
+def values_of(reranker: Reranker, packed: Sequence[PackedTrees], threads: int) -> FloatArray:
+    """Return the log probabilities or ranks of trees."""
+    if isinstance(reranker, RanksTrees):
+        return reranker.packed_ranks(packed, threads=threads)
+    return reranker.packed_log_probs(packed, threads=threads)
 
 
 def _weights(given: float | Sequence[float], number: int) -> tuple[float, ...]:
@@ -168,10 +197,6 @@ def _weights(given: float | Sequence[float], number: int) -> tuple[float, ...]:
         if not 0 < weight < math.inf:
             raise UsageError(f"the weight of a reranker is {weight}; it must be above 0.")
     return weights
-
-
-def _is_fallback(found: KBest | Sequence[ScoredTree]) -> bool:
-    return found.is_fallback if isinstance(found, KBest) else found[0].is_fallback
 
 
 def _first(found: KBest | Sequence[ScoredTree], k: int) -> KBest | Sequence[ScoredTree]:

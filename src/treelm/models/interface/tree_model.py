@@ -161,6 +161,28 @@ class TreeScorer(LanguageModel):
         )
 
 
+class RanksTrees(LanguageModel):
+    """A model that says how much better some trees of a sentence are than others.
+
+    Its numbers are no probabilities: they are added to those of a parser.
+    """
+
+    @abstractmethod
+    def packed_ranks(self, batches: Sequence[PackedTrees], *, threads: int = 1) -> FloatArray:
+        """Return `tree_ranks` of the trees of batches, one batch after the other."""
+
+    def tree_ranks(self, trees: Sequence[Tree], *, threads: int = 1) -> FloatArray:
+        """Return how much better trees are than their parser says, in nats.
+
+        Only differences between trees of the same sentence mean anything.
+
+        Args:
+            trees: Trees below ROOT, as a reader or a parser returns them.
+            threads: Number of threads.
+        """
+        return self.packed_ranks([PackedTrees.from_trees(trees)], threads=threads)
+
+
 class TreeModelConfig(WordModelConfig):
     """What the options of every model that needs a parser have in common."""
 

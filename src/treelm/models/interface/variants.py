@@ -162,21 +162,22 @@ class ModelVariants:
 
         Args:
             reranker: Models that give trees probabilities, such as a treelet model, or grammars of
-                other seeds.
-            weight: Of the log probability; of each, or one for all. Default: 0.75.
+                other seeds; or rankers of trees.
+            weight: Of the log probability; of each, or one for all. Default: 0.75, and 1 for
+                rankers.
             k: Trees of a sentence among which they choose. Default: 50.
 
         Raises:
             UsageError: for an impossible weight, or a parser that does not give so many trees.
             UnsupportedTask: if the model does not parse, or another one does not score trees.
         """
-        from treelm.models.interface.reranked import RERANKED, RERANKER_WEIGHT, RerankedParser
+        from treelm.models.interface.reranked import RERANKED, RerankedParser
 
         own = cast("LanguageModel", self)
         made = RerankedParser(
             own.with_tokenizer(None),
             [each.with_tokenizer(None) for each in reranker],
-            RERANKER_WEIGHT if weight is None else weight,
+            weight,
             RERANKED if k is None else k,
         )
         return made.with_tokenizer(own.tokenizer)
@@ -193,7 +194,8 @@ class ModelVariants:
         the best.
 
         Args:
-            others: Models that give trees probabilities: grammars of other seeds, a treelet model.
+            others: Models that give trees probabilities: grammars of other seeds, a treelet model;
+                or rankers of trees.
             weight: Of their log probabilities, where the parser's has 1; of each, or one for all.
                 Default: 1.
             k: Trees of a sentence that each proposes. Default: 50.

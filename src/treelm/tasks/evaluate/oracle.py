@@ -17,13 +17,9 @@ from treelm.grammar.forest_file import ForestFile
 from treelm.grammar.k_best import KBest
 from treelm.grammar.k_best_arrays import k_best_of_list
 from treelm.signature import signature
-from treelm.tasks.evaluate.parse_accuracy import (
-    bracket_spans,
-    ignored_positions,
-    precision_recall_f1,
-    score_parse,
-)
+from treelm.tasks.evaluate.parse_accuracy import precision_recall_f1, score_parse
 from treelm.trees.constituents import Constituent
+from treelm.trees.counted_brackets import bracket_spans, ignored_positions
 from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
 

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from treelm.characters import visible
 from treelm.errors import CorpusFormatError
 from treelm.signature import signature
-from treelm.trees.constituents import Constituent, constituents
+from treelm.trees.constituents import Constituent
+from treelm.trees.counted_brackets import bracket_spans, ignored_positions
 from treelm.trees.profile import Profile, ProfileSource, load_profile
 from treelm.trees.tree import Tree
 
@@ -212,28 +213,6 @@ def precision_recall_f1(matched: int, guessed: int, gold: int) -> tuple[float, f
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
-
-
-def ignored_positions(gold: Tree, profile: Profile) -> frozenset[int]:
-    """Return the places of the words that do not count, given the gold tree."""
-    rules = profile.evaluation
-    return frozenset(
-        position
-        for position, (tag, word) in enumerate(zip(gold.tags, gold.words, strict=True))
-        if tag.base in rules.delete_tags
-        or (rules.delete_punctuation and not any(character.isalnum() for character in word))
-    )
-
-
-def bracket_spans(tree: Tree, ignored: frozenset[int], profile: Profile) -> Counter[Constituent]:
-    """Return the constituents of a tree that count; equal labels are merged."""
-    rules = profile.evaluation
-    found = constituents(tree, ignore_positions=ignored, ignore_labels=rules.delete_labels)
-    same = {label: group[0] for group in rules.equal_labels for label in group}
-    renamed: Counter[Constituent] = Counter()
-    for (label, start, end), count in found.items():
-        renamed[Constituent(same.get(label, label), start, end)] += count
-    return renamed
 
 
 def _unlabelled(spans: Counter[Constituent]) -> Counter[tuple[int, int]]:
