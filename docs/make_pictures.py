@@ -1,6 +1,7 @@
-"""Draw the pictures of the pages about systems: ``python docs/make_pictures.py``.
+"""Draw the pictures of the pages: ``python docs/make_pictures.py``.
 
-Every picture is drawn by `treelm.view`, from models trained on the treebank that comes with treelm.
+Those of systems are drawn by `treelm.view`, from models trained on the treebank that comes with
+treelm; drawings of definitions are in `paper_diagrams`.
 With names of pictures as arguments only these are drawn.
 """
 
@@ -13,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from paper_diagrams import DIAGRAMS
 
 import treelm
 from treelm.corpus.corpus import TextCorpus
@@ -43,6 +46,8 @@ TREE = treelm.Tree.from_string(
 INDEX_TREE = treelm.Tree.from_string(
     "(ROOT (S (NP (DT The) (NN index)) (VP (VBD fell) (NP (CD 109.85)) (NP (NNP Monday))) (. .)))"
 )
+#: A sentence whose last phrase can belong to the verb or to the noun before it.
+_ATTACHED = "The leader of the expedition was Clara Voss , a doctor from the city ."
 #: What is predicted, what it is predicted from, everything else.
 _OUTCOME, _CONTEXT, _OTHER = "#c2410c", "#1d4ed8", "#94a3b8"
 #: Sentences that train; the others are new.
@@ -264,6 +269,24 @@ def tree_features() -> str:
     return draw_weighted_tree(found.tree, found.weights)
 
 
+def tree_ranker() -> str:
+    """What speaks for the tree that a ranker chooses, and against that of the parser."""
+    ranker = treelm.train(
+        "tree_ranker", trees()[:_TRAINING], parser=grammar(), k=10, min_sentences=2,
+        regularization=1.0,
+    )  # fmt: skip
+    best, chosen = (
+        ranker.weights_of(parser.parse(_ATTACHED)[0].tree) for parser in (grammar(), ranker)
+    )
+    differences = {name: chosen.get(name, 0) - best.get(name, 0) for name in best | chosen}
+    largest = sorted(differences.items(), key=lambda pair: (-abs(pair[1]), pair[0]))[:8]
+    return draw_bar_chart(
+        [Bar(name, value) for name, value in largest],
+        title="a doctor from the city: one phrase, or two",
+        axis="what it adds to the first, in nats",
+    )
+
+
 def interpolated() -> str:
     """The surprisal of two models and of their mixture."""
     parser = right_corner_parser()
@@ -304,8 +327,10 @@ PICTURES: dict[str, Callable[[], str]] = {
     "lsvm": lsvm,
     "trigram-svm": trigram_svm,
     "tree-features": tree_features,
+    "tree-ranker": tree_ranker,
     "interpolated": interpolated,
     "interpolated-sentences": interpolated_sentences,
+    **DIAGRAMS,
 }
 #: Pictures whose numbers come from scikit-learn, and may differ from one version to another.
 FITTED = frozenset({"lsvm", "trigram-svm", "tree-features"})

@@ -81,6 +81,7 @@ def test_explanations_cite_places_that_the_page_lists() -> None:
 
 
 def test_every_system_says_where_its_equations_are() -> None:
-    missing = set(SYSTEMS) - {"interpolated_sentences"} - set(references())
+    # Two explain no score step by step: one is a mean, the other has the scores of its parser.
+    missing = set(SYSTEMS) - {"interpolated_sentences", "tree_ranker"} - set(references())
     assert not missing
     assert not [name for name, cited in references().items() if "docs/systems/" not in cited]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ def test_the_commands_of_the_readme_draw_its_pictures(tmp_path: Path) -> None:
 
 # -- pictures of the pages ------------------------------------------------------------------
 
+
+sys.path.append(str(REPOSITORY / "docs"))  # drawings are in modules of their own
 
 MAKER = load_script(REPOSITORY / "docs" / "make_pictures.py")
 #: Drawn by the commands of the README, and by hand.
