@@ -172,6 +172,10 @@ def test_parsers_as_lms(data: Path, tmp_path: Path) -> None:
             ("PCFG", "perplexity (exact)"),
             ("PCFG-LA", "perplexity (lower bound)"),
             ("5-gram + PCFG", "perplexity (exact)"),
+            ("TREELET-TRANS", "perplexity (lower bound)"),
+            ("TREELET-RULE", "perplexity (lower bound)"),
+            ("TREELET", "perplexity (lower bound)"),
+            ("HEADLEX", "perplexity (lower bound)"),
         }
         assert all(1 < value < 10_000 for value in found.values())
         assert f"| {name} | 3 | nothing: exact | 0.0000 | 1.0000 |" in tables
@@ -301,6 +305,7 @@ def test_translation(data: Path, tmp_path: Path) -> None:
     for row in (
         *("features as they are", "+ latent SVM", "+ 5-gram/2-SLM", "+ mixture of n-grams"),
         *("+ 5-gram/PLSA", "+ 5-gram/PLSA, own topics", "all together"),
+        "+ 5-gram/2-SLM + 2-gram/4-SLM + 5-gram/PLSA",
         "+ 3-gram, 5-gram of more open text, 2-SLM, treelet",
     ):
         assert reranked[f"{row}, seed 3", "BLEU of all"] == pytest.approx(100)
