@@ -1,4 +1,4 @@
-"""Perplexity of treebank grammars, plain and latent, beside a 5-gram model of the same trees.
+"""Perplexity of treebank grammars, plain and latent, beside 5-grams and treelets of the same trees.
 
     python experiments/parsers_as_lms/run.py --data FOLDER --output FOLDER [--threads 2] [--seed 1]
 
@@ -23,12 +23,17 @@ from recipe import recipe_options
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
 from treelm.corpus.score_files import ScoreTable
+from treelm.corpus.temporary import temporary_folder
 from treelm.corpus.vocabulary import Vocabulary
 from treelm.corpus.vocabulary_file import load_vocabulary, save_vocabulary
 from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
+from treelm.grammar.forest_file import ForestFile
+from treelm.grammar.parser_options import ParserOptions
+from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parser import k_best_lists
 from treelm.models.interface.scoring_views import FlooredScores
+from treelm.models.interface.tree_model import TreeModel
 from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.model import PcfgModel
@@ -40,6 +45,7 @@ from treelm.tasks.evaluate.resampling import (
     percentile_interval,
     resampled_sums,
 )
+from treelm.tasks.parse_file import parse_into_file
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.trees.tree import Tree
@@ -48,6 +54,13 @@ TREEBANKS = ("gum", "masc", "craft", "wsj-sample")
 NGRAM, PCFG, LATENT, MIXTURE = "5-gram", "PCFG", "PCFG-LA", "5-gram + PCFG"
 BOUNDS = ("fast", "default", "accurate")
 LIST_SIZES = (1, 10, 100, 1000)
+#: Models of trees, and how they are trained: they sum over the best trees of PCFG-LA.
+TREE_MODELS: dict[str, tuple[str, dict[str, object]]] = {
+    "TREELET-TRANS": ("treelet", {"variant": "trans"}),
+    "TREELET-RULE": ("treelet", {"variant": "rule"}),
+    "TREELET": ("treelet", {}),
+    "HEADLEX": ("headlex", {}),
+}
 #: Share of the unigram model in the probability of every sentence, for grammars.
 FLOOR = 0.001
 
@@ -59,6 +72,7 @@ class Trained(NamedTuple):
     pcfg: PcfgModel
     latent: GrammarModel  # type: ignore[type-arg]
     mixture: InterpolatedModel
+    of_trees: Mapping[str, TreeModel]
 
 
 def log(*values: object) -> None:
@@ -125,6 +139,12 @@ def train_models(report: Report, arguments: argparse.Namespace) -> Trained:
         threads=threads,
     )
     assert isinstance(mixture, InterpolatedModel)  # both go word by word
+    of_trees: dict[str, TreeModel] = {}
+    for name, (system, options) in TREE_MODELS.items():
+        model = made(name.lower(), system, **options)
+        assert isinstance(model, TreeModel)
+        of_trees[name] = model
+        report.add_model(name, system=system, vocabulary=model.vocabulary.fingerprint, **options)
     for name, model, facts in (
         (NGRAM, ngram, {"order": 5, "smoothing": "mkn"}),
         (PCFG, pcfg, {"rules": rule_count(pcfg)}),
@@ -140,7 +160,7 @@ def train_models(report: Report, arguments: argparse.Namespace) -> Trained:
             name, system=model.system, vocabulary=model.vocabulary.fingerprint, **facts
         )
     log("seconds of training", {name: round(value, 1) for name, value in seconds.items()})
-    return Trained(ngram, pcfg, latent, mixture)
+    return Trained(ngram, pcfg, latent, mixture, of_trees)
 
 
 def rule_count(model: GrammarModel) -> int:  # type: ignore[type-arg]
@@ -191,17 +211,43 @@ def perplexity(scores: np.ndarray, lengths: np.ndarray, seed: int) -> tuple[floa
     return value, percentile_interval(np.exp(-sums[:, 0] / sums[:, 1]))
 
 
+def with_trees(
+    trained: Trained,
+    sentences: Sequence[Sequence[str]],
+    forest: Path,
+    arguments: argparse.Namespace,
+) -> dict[str, LanguageModel]:
+    """Return the models of trees with the best trees of sentences, parsed once into a file."""
+    parse_into_file(
+        trained.latent,
+        [(forest.stem, (" ".join(words) for words in dict.fromkeys(sentences)))],
+        forest,
+        fingerprint=LATENT,
+        k=arguments.k,
+        options=ParserOptions(),
+        threads=arguments.threads,
+    )
+    parser = CachedParser(ForestFile(forest))
+    return {
+        label: model.with_parser(parser, arguments.k) for label, model in trained.of_trees.items()
+    }
+
+
 def report_perplexities(
     report: Report,
+    trained: Trained,
     models: Mapping[str, LanguageModel],
     tests: Mapping[str, list[Tree]],
+    *,
     arguments: argparse.Namespace,
+    folder: Path,
 ) -> None:
-    """Report the perplexity of every test set, and the speed."""
+    """Report the perplexity of every test set, and the speed; parses are kept in a folder."""
     costs = []
     for name, trees in tests.items():
         sentences = [tree.words for tree in trees]
-        for label, model in models.items():
+        of_trees = with_trees(trained, sentences, folder / f"{name}.forest", arguments)
+        for label, model in (models | of_trees).items():
             found = score_set(model, sentences, arguments.threads)
             table = found.table
             assert table.lengths is not None
@@ -318,7 +364,8 @@ def run(arguments: argparse.Namespace) -> Path:
         LATENT: FlooredScores(latent or trained.latent.pruned(arguments.pruning), FLOOR),
         MIXTURE: trained.mixture,
     }
-    report_perplexities(report, models, tests, arguments)
+    with temporary_folder() as folder:
+        report_perplexities(report, trained, models, tests, arguments=arguments, folder=folder)
     report_bounds(report, trained.latent, tests, arguments)
     return report.write()
 
@@ -332,6 +379,9 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="only the first sentences of each test set")
     parser.add_argument(
         "--pruning", choices=("none", *BOUNDS), default="accurate", help="of PCFG-LA"
+    )
+    parser.add_argument(
+        "-k", type=int, default=1000, help="trees of a sentence that models of trees sum over"
     )
     parser.add_argument(
         "--exact", type=int, default=50, help="number of sentences also scored exactly"

@@ -30,6 +30,10 @@ OPEN = (
     *("simplewiki2021", "enwiki2014_a", "enwiki2014_b", "wikinews", "standardebooks"),
     *("wikivoyage", "usgov_blogs"),
 )
+#: The models that Tan et al. rerank with, which are mixtures: one with four heads and four words
+#: before would be too large.
+BOTH = "5-gram/2-SLM + 2-gram/4-SLM"
+WHOLE = f"{BOTH} + 5-gram/PLSA"
 #: Words of it that are known: those of the captions, and those seen so often.
 _OPEN_COUNT = 5
 #: The last captions, on which the weights of structured models and mixtures are found.
@@ -111,6 +115,8 @@ class LanguageModels:
             "treelet": self._treelet,
             "2-SLM": lambda: self._structured("slm"),
             "5-gram/2-SLM": lambda: self._structured("composite", order=5, heads=2),
+            BOTH: lambda: self._of_paper(BOTH, topics=False),
+            WHOLE: lambda: self._of_paper(WHOLE, topics=True),
         }
         of_open_text = {
             "4-gram of open text": lambda: self._of_open_text("open"),
@@ -192,16 +198,35 @@ class LanguageModels:
         Captions have no documents. Each is one in training; what is scored has the topics of all
         captions together, or those of its own words alone.
         """
+        return self._with_topics("plsa")
 
+    def _with_topics(self, name: str, **options: object) -> PlsaModel:
         def make() -> LanguageModel:
-            files = [self.folder / f"documents.{name}.txt" for name in ("train", "held-out")]
+            files = [self.folder / f"documents.{part}.txt" for part in ("train", "held-out")]
             for file, lines in zip(files, held_apart(read_lines(self.captions)), strict=True):
                 write_lines(file, (f"{line}\n" for line in lines))
             text, held_out = (TextCorpus((file,)) for file in files)
-            options = {"order": 5, "topics": _TOPICS, "seed": 1, "threads": self.threads}
-            return train("plsa", text, held_out=held_out, **options)
+            given = {"order": 5, "topics": _TOPICS, "seed": 1, "threads": self.threads}
+            return train("plsa", text, held_out=held_out, **given, **options)
 
-        return cast("PlsaModel", self._kept("plsa", make))
+        return cast("PlsaModel", self._kept(name, make))
+
+    def _of_paper(self, name: str, *, topics: bool) -> LanguageModel:
+        """Return a mixture of structured models, perhaps with topics of all captions together."""
+        parts = [
+            self._structured("composite", order=5, heads=2),
+            self._structured("composite", "composite-2-4", order=2, heads=4),
+        ]
+        if topics:
+            words = parts[0].vocabulary
+            parts.append(
+                self._with_topics("plsa-parsed", vocabulary=words).with_options(adapt=False)
+            )
+        held_out = TextCorpus((self._texts()["held-out"],))
+        return self._kept(
+            name.replace("/", "-").replace(" ", ""),
+            lambda: train("interpolated", parts, held_out=held_out, threads=self.threads),
+        )
 
     @cached_property
     def _latent(self) -> LanguageModel:
@@ -216,7 +241,7 @@ class LanguageModels:
         parser = self._latent
         return self._kept("treelet", lambda: train("treelet", self.trees, parser=parser, k=10))
 
-    def _structured(self, system: str, **options: object) -> LanguageModel:
+    def _structured(self, system: str, name: str = "", **options: object) -> LanguageModel:
         def make() -> LanguageModel:
             files = [self.folder / f"captions.{name}.mrg" for name in ("train", "held-out")]
             parts = held_apart(read_lines(str(self.trees.paths[0])))
@@ -225,7 +250,7 @@ class LanguageModels:
             trees, held_out = (TreeCorpus((str(file),)) for file in files)
             return train(system, trees, held_out=held_out, threads=self.threads, **options)
 
-        return self._kept(system, make)
+        return self._kept(name or system, make)
 
     def _classifier(self, system: str) -> LanguageModel:
         """Return what tells references from translations of the training text."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from files import write_lines
 from lists import Numbers, ScoredLists
 from recipe import add_published
@@ -16,6 +17,9 @@ from treelm.errors import MissingExtra
 from treelm.models.interface.model import LanguageModel
 from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
 from treelm.tasks.evaluate.reranking import compare_choices, cross_validate_pool
+from treelm.tasks.evaluate.resampling import Interval, percentile_interval, resampled_sums
+from treelm.tasks.evaluate.significance import Difference
+from treelm.tasks.evaluate.translation import ROUNDS
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 from treelm.tasks.tune import Method, TuneOptions
@@ -28,6 +32,7 @@ Rerankers = Mapping[str, Callable[[], LanguageModel]]
 TABLE = "Reranked n-best lists, ten folds (Table 4 of the composite paper)"
 PAIRS = "References against translations (Table 6 of the treelet paper)"
 BASELINE = "features as they are"
+OF_ALL = "BLEU of all"
 #: Features that were learned from translations of the training text, and the rows that they give:
 #: Table 2 of the latent-SVM paper.
 CLASSIFIERS = ("trigram SVM", "latent SVM")
@@ -109,11 +114,24 @@ class Folds:
         """Return the hypotheses with the scores of some models as features."""
         return self.lists.with_features({feature_name(name): self.scores[name] for name in names})
 
-    def p_value(self, one: dict[str, Any], other: dict[str, Any], seed: int) -> float:
-        """Return how likely a difference as large as that of two choices is by chance."""
+    def places(self, found: dict[str, Any]) -> npt.NDArray[np.int64]:
+        """Return the places of the hypotheses that ten folds chose."""
+        chosen: npt.NDArray[np.int64] = np.array(found["chosen"]) + self.lists.pool.starts[:-1]
+        return chosen
+
+    def difference(self, one: dict[str, Any], other: dict[str, Any], seed: int) -> Difference:
+        """Return what one choice has more than another, by a paired bootstrap over sentences."""
+        return compare_choices(self.lists.pool, self.places(one), self.places(other), seed=seed)
+
+    def interval(self, places: npt.NDArray[np.int64], seed: int) -> Interval:
+        """Return the interval of BLEU of a choice, over sentences."""
         pool = self.lists.pool
-        places = [np.array(each["chosen"]) + pool.starts[:-1] for each in (one, other)]
-        return compare_choices(pool, *places, seed=seed).p_value
+        sums = resampled_sums(
+            pool.statistics[places].astype(np.float64),
+            rounds=ROUNDS,
+            generator=np.random.Generator(np.random.PCG64(seed)),
+        )
+        return percentile_interval(pool.metric.value(sums))
 
 
 def report_reranking(
@@ -131,7 +149,13 @@ def report_reranking(
     data = f"Multi30k {lists.part}, {lists.size} best"
     n = len(lists.references)
 
-    def add(model: str, value: float, metric: str = "BLEU of all", p: float | None = None) -> None:
+    def add(
+        model: str,
+        value: float,
+        metric: str = OF_ALL,
+        interval: Interval | None = None,
+        p: float | None = None,
+    ) -> None:
         report.add_result(
             Result(
                 table=TABLE,
@@ -140,6 +164,7 @@ def report_reranking(
                 data=data,
                 value=value,
                 n=n,
+                interval=interval,
                 p=p,
                 baseline=None if p is None else BASELINE,
             )
@@ -148,7 +173,11 @@ def report_reranking(
     baselines = {seed: folds.found(BASELINE, (), seed) for seed in seeds}
     base = baselines[seeds[0]]
     first = "first of the lists" + (", tuned on these" if folds.is_tuned_on else "")
-    add(first, base["first"]["together"])
+    add(
+        first,
+        base["first"]["together"],
+        interval=folds.interval(lists.pool.starts[:-1], seeds[0]),
+    )
     add(first, base["first"]["mean_of_folds"], "mean BLEU of folds")
     add("oracle", base["oracle"])
     weights, means = [], []
@@ -156,14 +185,18 @@ def report_reranking(
         gains, bleu = [], []
         for seed in seeds[:1] if len(names) == 1 else seeds:  # models alone change little
             found, base = folds.found(row, names, seed), baselines[seed]
-            p = folds.p_value(found, base, seed) if names else None
-            add(f"{row}, seed {seed}", found["reranked"]["together"], p=p)
-            add(f"{row}, seed {seed}", found["reranked"]["mean_of_folds"], "mean BLEU of folds")
+            name = f"{row}, seed {seed}"
+            interval = folds.interval(folds.places(found), seed)
+            add(name, found["reranked"]["together"], interval=interval)
+            add(name, found["reranked"]["mean_of_folds"], "mean BLEU of folds")
+            if names:
+                gain = folds.difference(found, base, seed)
+                add(name, gain.difference, "gain", gain.interval, gain.p_value)
             bleu.append(found["reranked"]["together"])
             gains.append(bleu[-1] - base["reranked"]["together"])
-            for name in ("LM0", *map(feature_name, names)):
-                mean = np.mean([each[name][0] for each in found["weights"]])
-                weights.append((f"{row}, seed {seed}", name, f"{mean:.4f}"))
+            for feature in ("LM0", *map(feature_name, names)):
+                mean = np.mean([each[feature][0] for each in found["weights"]])
+                weights.append((name, feature, f"{mean:.4f}"))
         means.append((row, len(bleu), f"{np.mean(bleu):.2f}", f"{np.mean(gains):+.2f}"))
     report.add_table("Reranking, mean of the seeds", ("row", "seeds", "BLEU of all", "gain"), means)
     report.add_table("Mean weights over the folds", ("row", "feature", "weight"), weights)
