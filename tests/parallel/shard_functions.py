@@ -8,7 +8,8 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partialmethod
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from treelm.errors import CorpusFormatError, TreelmWarning, option
@@ -43,6 +44,10 @@ def fail_unportably(_: object) -> None:
     raise Unportable("this", "that")
 
 
+def give_what_cannot_be_sent(_: object) -> Callable[[], None]:
+    return lambda: None
+
+
 def warn(number: int) -> int:
     warnings.warn(f"beware of {number}", TreelmWarning, stacklevel=1)
     return number
@@ -59,6 +64,25 @@ def wait_to_be_killed_once(marker: Path | None) -> str:
     coming.rename(marker)
     while True:
         time.sleep(60)
+
+
+def die_in_the_middle_of_a_result(marker: Path | None) -> str:
+    """Hand over half of a result the first time."""
+    if marker is None:
+        return "unharmed"
+    if marker.exists():
+        return "done again"
+    marker.touch()
+    write = os.write
+
+    def write_half(descriptor: int, content: bytes) -> int:
+        write(descriptor, content[: len(content) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    send = partialmethod(Connection._send, write=write_half)  # type: ignore[attr-defined]
+    Connection._send = send  # type: ignore[attr-defined]
+    return "unseen"
 
 
 def die(number: int) -> int:

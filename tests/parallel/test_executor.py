@@ -9,6 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import product
+from multiprocessing import connection
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,7 +56,7 @@ def test_executors_keep_their_contract(engine: Executor) -> None:
 
 
 def test_all_workers_start_with_the_first_shard() -> None:
-    """None comes later, when the thread of a pool that has lost another may be counting them."""
+    """The first may have to wait for a large shard until it is ready; the others do not."""
     before = len(multiprocessing.active_children())
     with ProcessExecutor(3) as workers:
         assert list(workers.map(len, ["one"])) == [3]
@@ -187,6 +190,78 @@ def test_processes_do_the_work_of_one_that_was_killed_again(
         )
     killer.join()
     assert found == [*["unharmed"] * 2, "done again", *["unharmed"] * 20]
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_result_holds_nobody_up(tmp_path: Path) -> None:
+    """The rest of the result never comes, and the other worker could not hand over its own."""
+    shards = [tmp_path / "marker", *[None] * 20]
+    found: list[str] = []
+
+    def work() -> None:
+        with (
+            pytest.warns(TreelmWarning, match="a worker died; its work is done again"),
+            ProcessExecutor(2) as made,
+        ):
+            found.extend(made.map(shard_functions.die_in_the_middle_of_a_result, shards))
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(timeout=100)
+    assert found == ["done again", *["unharmed"] * 20]
+
+
+def test_a_worker_that_dies_with_nothing_to_do_is_replaced(processes: ProcessExecutor) -> None:
+    first = set(processes.map(shard_functions.process_of, range(8)))
+    for process in multiprocessing.active_children():
+        process.kill()
+        process.join()
+    again = set(processes.map(shard_functions.process_of, range(8)))
+    assert again
+    assert not again & first
+
+
+def test_processes_tell_of_results_that_cannot_be_sent(processes: ProcessExecutor) -> None:
+    with pytest.raises(Exception, match="pickle") as caught:
+        list(processes.map(shard_functions.give_what_cannot_be_sent, [1]))
+    assert "In a worker" in "".join(caught.value.__notes__)
+    assert list(processes.map(shard_functions.double, [1])) == [2]
+
+
+def test_results_larger_than_what_a_pipe_holds_come_in_order(processes: ProcessExecutor) -> None:
+    shards = [bytes([number]) * 3_000_000 for number in range(12)]
+    for shard, found in zip(shards, processes.map(bytes, shards), strict=True):
+        assert found == shard
+
+
+def test_what_a_dropped_map_left_behind_disturbs_no_other(processes: ProcessExecutor) -> None:
+    dropped = processes.map(shard_functions.double, range(100))
+    assert next(dropped) == 0
+    dropped.close()  # type: ignore[attr-defined]
+    both = (processes.map(shard_functions.double, range(50)) for _ in range(2))
+    assert all(one == other == 2 * n for n, (one, other) in enumerate(zip(*both, strict=True)))
+
+
+def test_an_interruption_at_any_step_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the executor still works afterwards, if somebody goes on with it."""
+    steps = ("wait", "recv_bytes", "send_bytes")
+    with ProcessExecutor(2) as made:
+        for count, step in product(range(1, 6), steps):
+            place = connection if step == "wait" else Connection
+            calls = 0
+            call = getattr(place, step)
+
+            def interrupted(*given: object, **options: object) -> object:
+                nonlocal calls
+                calls += 1
+                if calls == count:  # noqa: B023
+                    raise KeyboardInterrupt
+                return call(*given, **options)  # noqa: B023
+
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(place, step, interrupted)
+                list(made.map(shard_functions.double, range(40)))
+            assert not multiprocessing.active_children()
+        assert list(made.map(shard_functions.double, range(40))) == list(range(0, 80, 2))
 
 
 @pytest.mark.slow

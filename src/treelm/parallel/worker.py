@@ -128,6 +128,15 @@ def _performed(find: Callable[[], _Held], shard: object) -> Outcome[Any]:
     return Outcome(value, failure, heard, use)
 
 
+def sendable(perform: Callable[[], Outcome[Any]]) -> bytes:
+    """Return what became of a shard as it is sent, be it that it cannot be."""
+    try:
+        return pickle.dumps(perform(), protocol=5)
+    except Exception as error:
+        use = ShardUse(0.0, 0.0, peak_bytes(), own_name())
+        return pickle.dumps(Outcome(None, _portable(error), (), use), protocol=5)
+
+
 def settled(outcome: Outcome[R]) -> R:
     """Return the result of a shard; warn and raise what the worker would have."""
     for warning in outcome.warnings:
