@@ -111,6 +111,22 @@ def test_lattice_oracle_of_two_words_and_a_head() -> None:
     assert LatticeModel(tables, stepped).probs([[0, 0]], [0])[0] == pytest.approx(31 / 48)
 
 
+def test_probabilities_do_not_depend_on_threads() -> None:
+    lattice = Lattice.grid(5, words=1, heads=1, head_columns=1)
+    random = np.random.default_rng(1)
+    columns = random.integers(0, 50, (100_000, 2), dtype=np.uint32)
+    outcomes = random.integers(0, 5, 100_000, dtype=np.uint32)
+    counts = np.full(30_000, ONE)
+    tables = LatticeTables.build(lattice, columns[:30_000], outcomes[:30_000], counts)
+    model = LatticeModel(tables, LatticeWeights.equal(lattice))
+    found = model.probs(columns, outcomes)
+    for threads in (2, 7):
+        assert np.array_equal(model.probs(columns, outcomes, threads=threads), found)
+    some = random.integers(0, len(outcomes), 50)
+    rows = [model.distribution(columns[place])[outcomes[place]] for place in some]
+    assert rows == pytest.approx(found[some].tolist())
+
+
 @settings(max_examples=40)
 @given(lattice_events())
 def test_lattice_agrees_with_the_reference(case) -> None:

@@ -5,6 +5,9 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
+#include "base/thread_pool.h"
 #include "bindings/bindings.h"
 #include "lattice/tables.h"
 #include "lattice/weights.h"
@@ -99,13 +102,19 @@ void check_outcomes(const LatticeShape& shape, const Rows& columns, const Ids& o
     if (outcomes.data()[i] >= shape.outcomes()) throw Error(ErrorCode::argument, "an outcome is out of range");
 }
 
-Numbers probs(const LatticeModel& self, const Rows& columns, const Ids& outcomes) {
+// Rows that a thread looks up at a time.
+constexpr std::size_t block_size = 1 << 14;
+
+Numbers probs(const LatticeModel& self, const Rows& columns, const Ids& outcomes, std::size_t threads) {
   check_outcomes(self.shape(), columns, outcomes, self.shape().columns());
   std::vector<double> found(outcomes.size());
   {
     const Unlocked unlocked;
-    for (std::size_t i = 0; i < found.size(); ++i)
-      found[i] = self.prob(columns.data() + i * columns.shape(1), outcomes.data()[i]);
+    const std::size_t blocks = (found.size() + block_size - 1) / block_size;
+    ThreadPool(std::min(threads, blocks)).map(blocks, [&](std::size_t block, std::size_t) {
+      for (std::size_t i = block * block_size; i < std::min(found.size(), (block + 1) * block_size); ++i)
+        found[i] = self.prob(columns.data() + i * columns.shape(1), outcomes.data()[i]);
+    });
   }
   return give(std::move(found));
 }
@@ -247,7 +256,7 @@ void bind_lattice(nb::module_& module) {
             new (self) LatticeModel(tables, LatticeWeights(tables->shape(), CountBuckets(copy(edges)), copy(values)));
           },
           nb::arg("tables"), nb::arg("edges"), nb::arg("values"))
-      .def("probs", &probs, nb::arg("columns"), nb::arg("outcomes"))
+      .def("probs", &probs, nb::arg("columns"), nb::arg("outcomes"), nb::kw_only(), nb::arg("threads"))
       .def("distribution", &distribution, nb::arg("columns"))
       .def("topic_probs", &topic_probs, nb::arg("columns"), nb::arg("outcomes"), nb::arg("topics"));
   module.def(

@@ -180,10 +180,13 @@ class LatticeModel:
         """Its shape."""
         return self.tables.lattice
 
-    def probs(self, columns: npt.ArrayLike, outcomes: npt.ArrayLike) -> Floats:
+    def probs(
+        self, columns: npt.ArrayLike, outcomes: npt.ArrayLike, *, threads: int = 1
+    ) -> Floats:
         """Return the probabilities of events, one row of columns each."""
+        rows = _rows(columns, self.lattice.columns)
         with kernel_errors("looking up a lattice"):
-            return self.native.probs(_rows(columns, self.lattice.columns), _ids(outcomes))
+            return self.native.probs(rows, _ids(outcomes), threads=threads)
 
     def distribution(self, columns: npt.ArrayLike) -> Floats:
         """Return the probabilities of all outcomes in one context."""

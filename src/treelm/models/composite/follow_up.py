@@ -145,7 +145,7 @@ def _frontiers(
 
 
 def frontier_weights(
-    model: LatticeModel, seen: Frontiers, mixtures: Mixtures
+    model: LatticeModel, seen: Frontiers, mixtures: Mixtures, *, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray, Floats, Floats, np.ndarray]:
     """Return columns, outcomes and posterior weights of predictor events, and ln P of positions.
 
@@ -155,7 +155,7 @@ def frontier_weights(
     starts = seen.starts[:-1].astype(np.int64)
     if not len(mixtures.topics):
         columns, outcomes, place = seen.columns, seen.outcomes, np.zeros(0, np.int64)
-        joint = seen.shares * model.probs(columns, outcomes)
+        joint = seen.shares * model.probs(columns, outcomes, threads=threads)
     else:
         first = mixtures.starts[seen.sentence].astype(np.int64)
         sizes = mixtures.starts[seen.sentence + 1].astype(np.int64) - first
@@ -165,7 +165,7 @@ def frontier_weights(
         columns = np.ascontiguousarray(columns, np.uint32)
         outcomes = np.repeat(seen.outcomes, sizes)
         joint = np.repeat(seen.shares, sizes) * mixtures.shares[place]
-        joint *= model.probs(columns, outcomes)
+        joint *= model.probs(columns, outcomes, threads=threads)
         starts = np.concatenate([[0], ends])[starts]
     totals = np.add.reduceat(joint, starts)
     sizes = np.diff(np.append(starts, len(joint)))
@@ -178,7 +178,7 @@ def fit_predictor(
 ) -> LatticeModel:
     """Return the predictor with weights under which held-out words are more likely."""
     for _ in range(_CHECK_ROUNDS):
-        columns, outcomes, weights, _, _ = frontier_weights(model, seen, mixtures)
+        columns, outcomes, weights, _, _ = frontier_weights(model, seen, mixtures, threads=threads)
         kept = weights > _LEAST_SHARE
         events = CheckEvents(
             np.ascontiguousarray(columns[kept]), outcomes[kept], np.ascontiguousarray(weights[kept])
@@ -259,7 +259,9 @@ class _Expect:
         frozen = self.frozen.of_text(data.text)
         seen = _frontiers(frozen, data, threads=self.threads, progress=self.progress)
         model = self.now.of_text(data.text).models["predictor"]
-        columns, outcomes, weights, log_probs, places = frontier_weights(model, seen, data.mixtures)
+        columns, outcomes, weights, log_probs, places = frontier_weights(
+            model, seen, data.mixtures, threads=self.threads
+        )
         counts = fixed_point(weights)
         topic_counts = np.zeros(len(data.mixtures.topics), np.int64)
         if len(places):
