@@ -76,7 +76,7 @@ ADAPTER_PACKAGES_harness := lm-eval $(TORCH) transformers
 ADAPTER_PACKAGES_stanza := stanza $(TORCH) nltk
 ADAPTER_ALONE_ctc := pyctcdecode
 ADAPTER_TESTS_ctc := tests/interop/test_kenlm.py tests/interop/test_pyctcdecode.py
-ADAPTER_TESTS_neural := tests/models/test_neural.py
+ADAPTER_TESTS_neural := tests/models/test_neural.py tests/experiments/test_neural_anchor.py
 ADAPTER_TESTS_harness := tests/interop/test_harness.py
 ADAPTER_TESTS_stanza := tests/interop/test_stanza_trees.py tests/interop/test_parsers.py
 test-adapters: install ## Run the tests beside large or conflicting packages, each group in its own environment

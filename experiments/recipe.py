@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from treelm.errors import TreelmWarning
+from treelm.seeds import generator
 from treelm.tasks.evaluate.classification import Classification
+from treelm.tasks.evaluate.resampling import (
+    ROUNDS,
+    Interval,
+    percentile_interval,
+    resampled_sums,
+)
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Published, Result
 
@@ -81,6 +92,22 @@ def print_report(run: Callable[[argparse.Namespace], Path], arguments: argparse.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TreelmWarning)
         print(run(arguments))
+
+
+def perplexity(
+    scores: npt.NDArray[np.float64], lengths: npt.NDArray[np.integer], seed: int
+) -> tuple[float, Interval]:
+    """Return the perplexity of words and ends, and its bootstrap interval over sentences.
+
+    Args:
+        scores: Log probability of each sentence.
+        lengths: Words of each.
+        seed: Seed of the bootstrap.
+    """
+    items = np.stack([scores, lengths + 1.0], axis=1)
+    sums = resampled_sums(items, rounds=ROUNDS, generator=generator(seed, 0))
+    value = math.exp(-float(scores.sum()) / float(items[:, 1].sum()))
+    return value, percentile_interval(np.exp(-sums[:, 0] / sums[:, 1]))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ Writes a report folder; see README.md beside this file.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import NamedTuple
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from recipe import check_kept_options, print_report, recipe_options
+from recipe import check_kept_options, perplexity, print_report, recipe_options
 
 from treelm.corpus.brackets import ReadOptions
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
@@ -27,10 +26,8 @@ from treelm.corpus.vocabulary_rules import VocabularyRule, build_vocabulary
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.parser import Parser, best_trees
 from treelm.models.registry import load, train
-from treelm.seeds import generator
 from treelm.tasks.evaluate.parse_accuracy import evaluate_parses
 from treelm.tasks.evaluate.parse_intervals import parse_intervals
-from treelm.tasks.evaluate.resampling import ROUNDS, percentile_interval, resampled_sums
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 
@@ -177,17 +174,14 @@ def add_perplexity(
 ) -> float:
     """Report a perplexity per word and end of sentence, with its bootstrap interval."""
     table, data = place
-    items = np.stack([scores, lengths + 1.0], axis=1)
-    sums = resampled_sums(items, rounds=ROUNDS, generator=generator(seed, 0))
-    value = math.exp(-float(scores.sum()) / float(items[:, 1].sum()))
-    interval = percentile_interval(np.exp(-sums[:, 0] / sums[:, 1]))
+    value, interval = perplexity(scores, lengths, seed)
     result = Result(
         table=table,
         model=model,
         metric=metric,
         data=data,
         value=value,
-        n=int(items[:, 1].sum()),
+        n=int(lengths.sum()) + len(lengths),
         interval=interval,
         digits=1,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from pair_results import add_anchors
+from recipe import perplexity
 from syntactic import Pairs, Sentences, read_blimp, read_zorro
 
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
@@ -150,7 +150,7 @@ class Curves:
     def report(self, report: Report, sizes: Sequence[int], seed: int) -> None:
         """Report perplexity and accuracy of every model and size."""
         words = {parts: self._words(parts) for parts in sizes}
-        dev = {name: self._sentences(name) for name in DEV}
+        dev = {name: self.sentences(name) for name in DEV}
         collections = [read(self.data) for read in (read_blimp, read_zorro)]
         curves: dict[str, list[Point]] = {}
         rows = []
@@ -159,8 +159,10 @@ class Curves:
                 name = f"{model}, {amount(parts)}"
                 shown = []
                 for treebank, sentences in dev.items():
-                    value = self._perplexity(
-                        self.scores(model, parts, treebank, sentences), sentences
+                    value, interval = perplexity(
+                        self.scores(model, parts, treebank, sentences),
+                        np.array([len(words) for words in sentences]),
+                        seed,
                     )
                     report.add_result(
                         Result(
@@ -170,6 +172,7 @@ class Curves:
                             data=f"{treebank} dev",
                             value=value,
                             n=sum(len(words) + 1 for words in sentences),
+                            interval=interval,
                             digits=1,
                         )
                     )
@@ -239,14 +242,11 @@ class Curves:
             path.write_text(f"{total}\n", encoding="utf-8")
         return int(path.read_text(encoding="utf-8"))
 
-    def _sentences(self, treebank: str) -> Sentences:
+    def sentences(self, treebank: str) -> Sentences:
+        """Return the sentences of the development part of a treebank."""
         path = str(self.data / f"treebanks/{treebank}/dev.mrg")
         corpus = TreeCorpus((path,), on_error="skip")
         return tuple(words for words in TreeSentences(corpus) if words)
-
-    @staticmethod
-    def _perplexity(scores: Numbers, sentences: Sentences) -> float:
-        return math.exp(-float(scores.sum()) / sum(len(words) + 1 for words in sentences))
 
 
 def amount(parts: int) -> str:

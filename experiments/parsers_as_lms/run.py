@@ -18,7 +18,7 @@ from typing import NamedTuple
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from recipe import recipe_options
+from recipe import perplexity, recipe_options
 
 from treelm.corpus.brackets import read_trees
 from treelm.corpus.corpus import TreeCorpus, TreeSentences
@@ -38,13 +38,6 @@ from treelm.models.mixture.model import InterpolatedModel
 from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.models.pcfg.model import PcfgModel
 from treelm.models.registry import load, train
-from treelm.seeds import generator
-from treelm.tasks.evaluate.resampling import (
-    ROUNDS,
-    Interval,
-    percentile_interval,
-    resampled_sums,
-)
 from treelm.tasks.parse_file import parse_into_file
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
@@ -201,14 +194,6 @@ def score_set(model: LanguageModel, sentences: Sequence[Sequence[str]], threads:
         name="scores",
     )
     return Scored(table, sum(score.fallback for score in scores), seconds)
-
-
-def perplexity(scores: np.ndarray, lengths: np.ndarray, seed: int) -> tuple[float, Interval]:
-    """Return the perplexity of words and ends, and its bootstrap interval over sentences."""
-    items = np.stack([scores, lengths + 1.0], axis=1)
-    sums = resampled_sums(items, rounds=ROUNDS, generator=generator(seed, 0))
-    value = math.exp(-float(scores.sum()) / float(lengths.sum() + len(lengths)))
-    return value, percentile_interval(np.exp(-sums[:, 0] / sums[:, 1]))
 
 
 def with_trees(
