@@ -61,7 +61,10 @@ class Experiment:
         self.sets = TrainingSets(
             self.data, self.work / "training", arguments.auto, self.seed, self.threads
         )
-        self.models = ModelStore(self.sets, self.work / "models", self.clock)
+        self.latent_cycles: int = arguments.latent_cycles
+        self.models = ModelStore(
+            self.sets, self.work / "models", self.clock, cycles=self.latent_cycles
+        )
         parser = pruned_parser(open_parser(arguments.parser), arguments.pruning)
         self.store = ScoreStore(self.models, parser, self.work / "scores", self.clock, self.threads)
         report.add_input(

@@ -18,7 +18,7 @@ from judged_sentences import (
     noisy_pairs,
     translation_pairs,
 )
-from model_store import FIVE_GRAM, LATENT, MODELS, RULE, TREELET, Key, main_keys
+from model_store import FIVE_GRAM, LATENT, MODELS, RULE, SAME_WORDS, TREELET, Key, main_keys
 from training_sets import ALL, TREEBANKS
 from tree_scores import Numbers, Scores, Sentence
 
@@ -86,6 +86,11 @@ def length_threshold(scored: Sequence[tuple[Numbers, npt.NDArray[np.int64]]], le
 class JudgementTables(Experiment):
     """How well sentences are judged."""
 
+    def judges(self, training: str) -> list[Key]:
+        """Return the models that judge, trained on one set; of the smallest a latent grammar."""
+        has_latent = self.latent_cycles > 0 and training == self.small
+        return [*main_keys(training), *([Key(training, SAME_WORDS)] if has_latent else [])]
+
     # -- Tables 3 and 4 ---------------------------------------------------------------------
 
     @cached_property
@@ -128,9 +133,10 @@ class JudgementTables(Experiment):
         examples = self.trigram_set.sentences("test", "bad")[:5]
         self._examples("trigram model", examples)
         scores: dict[Part, tuple[Scores, Scores]] = {}
-        trainings = dict.fromkeys((self.sets.named_or_all("x4"), ALL))
+        smallest = (self.small,) if self.latent_cycles else ()
+        trainings = dict.fromkeys((*smallest, self.sets.named_or_all("x4"), ALL))
         for training in trainings:
-            keys = main_keys(training)
+            keys = self.judges(training)
             scores = {part: self.trigram_scores(part, keys) for part in PARTS}
             found = {key: self.judged(scores, self.slr(key)) for key in keys}
             five = found[Key(training, FIVE_GRAM)]
@@ -304,7 +310,7 @@ class JudgementTables(Experiment):
         """Tell sentences from those with one error."""
         pairs = {part: self._noisy_pairs(part) for part in PARTS}
         for training in dict.fromkeys((self.small, ALL)):
-            keys = main_keys(training)
+            keys = self.judges(training)
             sides = {part: self._noisy_scores(part, pairs[part], keys) for part in PARTS}
             data = f"all test sets; trained on {self.training_name(training)}"
             right: dict[str, Flags] = {}

@@ -17,7 +17,7 @@ from treelm.models.headlex.train import train_headlex
 from treelm.models.interface.model import LanguageModel
 from treelm.models.ngram.config import NgramConfig
 from treelm.models.ngram.train import train_ngram
-from treelm.models.registry import load
+from treelm.models.registry import load, train
 from treelm.models.run import Run
 from treelm.models.treelet.config import TreeletConfig
 from treelm.models.treelet.train import train_treelet
@@ -27,6 +27,8 @@ FIVE_GRAM, TREELET, RULE, TRANS, PCFG = "5-GRAM", "TREELET", "TREELET-RULE", "TR
 PLAIN, HEADLEX, MIXTURE = "TREELET, plain trees", "HEADLEX", "TREELET + 5-GRAM"
 #: The parser's own grammar as a language model; it is given, not trained here.
 LATENT = "PCFG-LA"
+#: A latent grammar over the words of the other models, trained on the treebanks alone.
+SAME_WORDS = "PCFG-LA, same words"
 BEST_SMOOTHING = "TREELET, plain trees, modified Kneser-Ney"
 
 #: Options of the treelet models of the tables.
@@ -104,11 +106,13 @@ class ModelStore:
         sets: What they are trained on.
         folder: Where they are kept.
         clock: Checked before every training.
+        cycles: Split-merge cycles of the latent grammar.
     """
 
     sets: TrainingSets
     folder: Path
     clock: Clock
+    cycles: int = 0
     _opened: dict[Key, LanguageModel] = field(default_factory=dict)
 
     def get(self, training: str, model: str) -> LanguageModel:
@@ -141,6 +145,16 @@ class ModelStore:
             ),
             HEADLEX: lambda: train_headlex(
                 corpus, HeadlexConfig(), vocabulary=vocabulary, run=Run(threads=threads)
+            ),
+            SAME_WORDS: lambda: train(
+                "pcfg_la",
+                corpus,
+                vocabulary=vocabulary,
+                lexicon="closed",
+                cycles=self.cycles,
+                seed=self.sets.seed,
+                held_out=self._held_out,
+                threads=threads,
             ),
         }
         if key.model in trains:

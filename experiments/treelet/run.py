@@ -80,6 +80,7 @@ def run(arguments: argparse.Namespace) -> Path:
             "limit": arguments.limit,
             "parts": ",".join(arguments.parts),
             "negatives": arguments.negatives,
+            "latent cycles": arguments.latent_cycles,
         },
         recipe="E-SAMPLE, E-PPL, E-TRIGRAM, E-NOISY, E-MTPAIR",
     )
@@ -120,6 +121,13 @@ def main() -> int:
         "--pruning", choices=("fast", "default", "accurate"), default="default", help="the parser's"
     )
     parser.add_argument("--limit", type=int, help="sentences of each set; default: all")
+    parser.add_argument(
+        "--latent-cycles",
+        type=int,
+        default=0,
+        help="split-merge cycles of a latent grammar of the treebanks that judges beside the "
+        "others, over the same words; none by default",
+    )
     parser.add_argument("--negatives", default="un-debates", help="text of the trigram model")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument(

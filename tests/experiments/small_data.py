@@ -92,7 +92,7 @@ def treelet_options(data: Path, folder: Path) -> tuple[str, ...]:
     auto.write_text("".join(f"{tree}\n" for tree in TREES for _ in range(4)))
     grammar = str(train_parser(data, folder))
     sizes = ("--limit", "4", "--k", "10", "--negatives", "unseen", "--allow-overlap")
-    return ("--parser", grammar, "--auto", str(auto), *sizes)
+    return ("--parser", grammar, "--auto", str(auto), *sizes, "--latent-cycles", "1")
 
 
 def write_lists(folder: Path) -> None:

@@ -215,7 +215,11 @@ def test_treelet(data: Path, tmp_path: Path, every_stop: bool) -> None:
     for kind in ("one error", "trigram model", "translation (ted, phrase-based)"):
         assert tables.count(f"## Negatives (Table 3): {kind}") == 1
     noisy = values(results, "Noisy sentences (Table 5)")
-    for model in ("PCFG-LA", "classifier, CFG rules", "classifier, rerank features"):
+    assert ("PCFG-LA, same words", "accuracy") in values(
+        results, "Trigram pseudo-negatives (Table 4)"
+    )
+    rivals = ("classifier, CFG rules", "classifier, rerank features")
+    for model in ("PCFG-LA", "PCFG-LA, same words", *rivals):
         assert (model, "independent accuracy") in noisy
         assert (model, "pairwise accuracy") in noisy
     judged = values(results, "Trigram models of more or less text")
