@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from treelm.corpus.score_files import ScoreTable
 from treelm.tasks.evaluate.comparison import compare_answers
-from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
+from treelm.tasks.evaluate.pair_accuracy import PairAccuracy, pair_accuracy
 from treelm.tasks.evaluate.significance import holm
 from treelm.tasks.evaluate.slr import Measure, measured_scores
 from treelm.tasks.report.report import Report
@@ -115,6 +115,40 @@ def report_overall(
     report.add_table("Ties", ("pairs", "measure", "model", "n", "ties"), rows)
     add_anchors(report, "Accuracy, all pairs")
     draw_overall(report, scores, seed)
+
+
+def report_accuracy(
+    report: Report, model: str, data: str, differences: Numbers, seed: int
+) -> PairAccuracy:
+    """Add how often a model prefers the good sentence, and return it.
+
+    Args:
+        report: Gets the row.
+        model: Name of the model.
+        data: Name of the pairs.
+        differences: For each pair the score of the good sentence minus that of the bad one.
+        seed: Seed of the interval.
+    """
+    found = pair_accuracy(differences, np.zeros(len(differences)), seed=seed)
+    report.add_result(
+        Result(
+            table="Accuracy",
+            model=model,
+            metric="log probability, ties wrong",
+            data=data,
+            value=found.accuracy,
+            n=found.n,
+            interval=found.interval,
+            digits=3,
+        )
+    )
+    return found
+
+
+def preferences(good: Numbers, bad: Numbers) -> Numbers:
+    """Return by how much good sentences are preferred; two that are impossible are alike."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(good - bad, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 def add_anchors(report: Report, table: str) -> None:

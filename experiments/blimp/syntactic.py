@@ -19,18 +19,16 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from combining import combined_scores, first_half
-from pair_results import Flags, Numbers, add_anchors
+from pair_results import Flags, Numbers, add_anchors, preferences, report_accuracy
 from recipe import print_report, recipe_options
 
 from treelm.corpus.files import read_lines
 from treelm.corpus.tokenize import tokenize_words
 from treelm.corpus.words import split_words
 from treelm.models.registry import load
-from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
 from treelm.tasks.evaluate.pair_files import read_json_pairs
 from treelm.tasks.evaluate.slr import score_sentences
 from treelm.tasks.report.report import Report
-from treelm.tasks.report.results import Result
 
 Sentences = tuple[tuple[str, ...], ...]
 #: What the models together are called: weights from half of each paradigm, or from the other
@@ -102,8 +100,7 @@ def differences(pairs: Pairs, name: str, model: str, work: Path, threads: int) -
             score_sentences(found, sentences, threads=threads).scores
             for sentences in (pairs.good, pairs.bad)
         )
-        with np.errstate(invalid="ignore"):  # two that are impossible are alike
-            difference = np.nan_to_num(good - bad, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        difference = preferences(good, bad)
         with path.with_suffix(".part").open("wb") as file:
             np.save(file, difference)
         path.with_suffix(".part").replace(path)
@@ -132,19 +129,7 @@ def report_collection(report: Report, pairs: Pairs, singles: Mapping[str, Number
         for name, values in everybody.items():
             if name in together and chosen is everything:
                 continue
-            found = pair_accuracy(values[chosen], np.zeros(chosen.sum()), seed=seed)
-            report.add_result(
-                Result(
-                    table="Accuracy",
-                    model=name,
-                    metric="log probability, ties wrong",
-                    data=data,
-                    value=found.accuracy,
-                    n=found.n,
-                    interval=found.interval,
-                    digits=3,
-                )
-            )
+            report_accuracy(report, name, data, values[chosen], seed)
     rows = []
     for phenomenon in sorted(set(pairs.phenomena)):
         own = pairs.of_phenomenon(phenomenon) & ~pairs.first

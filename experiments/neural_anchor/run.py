@@ -23,13 +23,12 @@ import numpy as np
 import torch
 from curves import DEV, FIVE_GRAM, TREELET, Curves, amount
 from networks import KINDS, Ids, NetworkModel, Numbers, Sizes, new_model
-from pair_results import add_anchors
+from pair_results import add_anchors, preferences, report_accuracy
 from recipe import check_kept_options, perplexity, print_report, recipe_options
 from syntactic import Pairs, Sentences, judged_together, read_blimp, read_zorro
 
 from treelm.corpus.corpus import TreeSentences
 from treelm.models.registry import load
-from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
 from treelm.tasks.report.report import Report
 from treelm.tasks.report.results import Result
 
@@ -162,11 +161,7 @@ def report_perplexity(
 
 def report_pairs(report: Report, pairs: Pairs, scores: Mapping[str, Numbers], seed: int) -> None:
     """Report how every model judges pairs, alone and with others."""
-    differences = {}
-    for name, both in scores.items():
-        good, bad = np.split(both, 2)
-        with np.errstate(invalid="ignore"):  # two that are impossible are alike
-            differences[name] = np.nan_to_num(good - bad, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    differences = {name: preferences(*np.split(both, 2)) for name, both in scores.items()}
     groups = [(FIVE_GRAM, TREELET)]
     groups += [(kind, FIVE_GRAM, TREELET) for kind in scores if kind in KINDS]
     rows = [(name, pairs.name, values) for name, values in differences.items()]
@@ -179,19 +174,7 @@ def report_pairs(report: Report, pairs: Pairs, scores: Mapping[str, Numbers], se
         for name, values in differences.items()
     ]
     for name, data, values in rows:
-        judged = pair_accuracy(values, np.zeros(len(values)), seed=seed)
-        report.add_result(
-            Result(
-                table="Accuracy",
-                model=name,
-                metric="log probability, ties wrong",
-                data=data,
-                value=judged.accuracy,
-                n=judged.n,
-                interval=judged.interval,
-                digits=3,
-            )
-        )
+        report_accuracy(report, name, data, values, seed)
     kinds = sorted(set(pairs.phenomena))
     report.add_table(
         f"{pairs.name} by phenomenon",

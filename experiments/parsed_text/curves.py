@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from pair_results import add_anchors
+from pair_results import add_anchors, preferences, report_accuracy
 from recipe import perplexity
 from syntactic import Pairs, Sentences, read_blimp, read_zorro
 
@@ -24,7 +24,6 @@ from treelm.models.interface.cached_parser import CachedParser
 from treelm.models.interface.model import LanguageModel
 from treelm.models.interface.tree_model import TreeScorer
 from treelm.models.registry import load, train
-from treelm.tasks.evaluate.pair_accuracy import pair_accuracy
 from treelm.tasks.evaluate.slr import score_sentences
 from treelm.tasks.parse_file import parse_into_file
 from treelm.tasks.report.report import Report
@@ -141,9 +140,7 @@ class Curves:
     def differences(self, model: str, parts: int, pairs: Pairs) -> Numbers:
         """Return the log probabilities of good sentences minus those of bad ones."""
         both = self.scores(model, parts, pairs.name, (*pairs.good, *pairs.bad))
-        good, bad = np.split(both, 2)
-        with np.errstate(invalid="ignore"):  # two that are impossible are alike
-            return np.nan_to_num(good - bad, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return preferences(*np.split(both, 2))
 
     # -- the report -------------------------------------------------------------------------
 
@@ -178,23 +175,8 @@ class Curves:
                     )
                     shown.append(f"{value:.1f}")
                 for pairs in collections:
-                    found = pair_accuracy(
-                        self.differences(model, parts, pairs),
-                        np.zeros(len(pairs.good)),
-                        seed=seed,
-                    )
-                    report.add_result(
-                        Result(
-                            table="Accuracy",
-                            model=name,
-                            metric="log probability, ties wrong",
-                            data=pairs.name,
-                            value=found.accuracy,
-                            n=found.n,
-                            interval=found.interval,
-                            digits=3,
-                        )
-                    )
+                    differences = self.differences(model, parts, pairs)
+                    found = report_accuracy(report, name, pairs.name, differences, seed)
                     point = Point(words[parts], found.accuracy, *found.interval)
                     curves.setdefault(f"{model}, {pairs.name}", []).append(point)
                     shown.append(f"{found.accuracy:.3f}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from treelm.corpus.files import read_lines, write_atomically
+from treelm.corpus.files import documents_in, read_lines, write_atomically
 from treelm.corpus.tokenize import tokenize_stream
 
 #: Texts that are tokenized already.
@@ -27,19 +27,6 @@ def sources(data: Path, folder: Path) -> list[Path]:
                     file.write(f"{' '.join(words)}\n".encode())
         found.append(path)
     return found
-
-
-def documents(lines: Iterator[str]) -> Iterator[list[str]]:
-    """Yield the lines of each document of a text with blank lines between them."""
-    document: list[str] = []
-    for line in lines:
-        if line.strip():
-            document.append(line)
-        elif document:
-            yield document
-            document = []
-    if document:
-        yield document
 
 
 def part_order(parts: int) -> list[int]:
@@ -68,7 +55,7 @@ def deal(texts: Sequence[Path], folder: Path, parts: int) -> list[Path]:
     with ExitStack() as stack:
         files = [stack.enter_context(write_atomically(name)) for name in names]
         for text in texts:
-            for number, document in enumerate(documents(read_lines(text))):
+            for number, document in enumerate(documents_in(read_lines(text))):
                 kept = [line.strip() for line in document if len(line.split()) in LENGTHS]
                 if kept:
                     files[order[number % parts]].write(("\n".join(kept) + "\n\n").encode())

@@ -54,6 +54,15 @@ def write_data(folder: Path) -> None:
     write_reading_data(folder / "reading/naturalstories", small_ngram(order=2), shift=0)
 
 
+def write_zorro(data: Path, *names: str) -> None:
+    """Write paradigms of minimal pairs in the layout of Zorro: three times the same pair each."""
+    zorro = data / "grammaticality/zorro"
+    zorro.mkdir()
+    pair = "the left ferry harbour the .\nthe ferry left the harbour .\n"
+    for name in names:
+        (zorro / f"{name}.txt").write_text(pair * 3, encoding="utf-8")
+
+
 def write_garden_paths(data: Path) -> None:
     """Write stimuli in the layout of the SAP benchmark."""
     (data / "grammaticality/sap-items").mkdir(parents=True, exist_ok=True)

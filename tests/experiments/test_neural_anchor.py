@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.command_line import run_script
-from tests.experiments.small_data import RECIPES, train_parser, write_data
+from tests.experiments.small_data import RECIPES, train_parser, write_data, write_zorro
 from tests.scripts import load_script
 
 torch = pytest.importorskip("torch")
@@ -76,10 +76,7 @@ def test_networks_beside_other_models(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     write_data(data)
-    zorro = data / "grammaticality/zorro"
-    zorro.mkdir()
-    pair = "the left ferry harbour the .\nthe ferry left the harbour .\n"
-    (zorro / "irregular-verb.txt").write_text(pair * 3, encoding="utf-8")
+    write_zorro(data, "irregular-verb")
     (data / "text-open").mkdir()
     parser = train_parser(data, tmp_path)
     common = ["--data", str(data), "--threads", "1", "--parser", str(parser), "-k", "3"]

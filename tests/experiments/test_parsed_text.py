@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import run_script
-from tests.experiments.small_data import RECIPES, SENTENCES, train_parser, write_data
+from tests.experiments.small_data import RECIPES, SENTENCES, train_parser, write_data, write_zorro
 from tests.scripts import load_script
 
 from treelm.grammar.forest_file import ForestFile
@@ -17,10 +17,7 @@ from treelm.grammar.forest_file import ForestFile
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     write_data(folder)
-    zorro = folder / "grammaticality/zorro"
-    zorro.mkdir()
-    pair = "the left ferry harbour the .\nthe ferry left the harbour .\n"
-    (zorro / "irregular-verb.txt").write_text(pair * 3, encoding="utf-8")
+    write_zorro(folder, "irregular-verb")
     (folder / "text-open").mkdir()
     return folder
 

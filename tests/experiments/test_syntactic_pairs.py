@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.command_line import run_script
-from tests.experiments.small_data import PHENOMENA, RECIPES, write_data
+from tests.experiments.small_data import PHENOMENA, RECIPES, write_data, write_zorro
 from tests.models.ngram_models import small_ngram
 from tests.scripts import load_script
 
@@ -17,12 +17,8 @@ from tests.scripts import load_script
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     write_data(folder)
-    zorro = folder / "grammaticality/zorro"
-    zorro.mkdir()
-    pair = "the left ferry harbour the .\nthe ferry left the harbour .\n"
-    for name in ("filler-gap-wh_question", "irregular-verb"):
-        (zorro / f"{name}.txt").write_text(pair * 3, encoding="utf-8")
-    (zorro / "LICENSE").write_text("MIT\n", encoding="utf-8")
+    write_zorro(folder, "filler-gap-wh_question", "irregular-verb")
+    (folder / "grammaticality/zorro/LICENSE").write_text("MIT\n", encoding="utf-8")
     return folder
 
 

@@ -288,6 +288,24 @@ def read_lines(source: Source, wanted: Wanted | None = None) -> Iterator[str]:
     return lines_of(read_blocks(source, wanted=wanted), source)
 
 
+def documents_in(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the lines of each document of a text with blank lines between documents.
+
+    Examples:
+        >>> list(documents_in(["", "one", "two", "", "", "three"]))
+        [['one', 'two'], ['three']]
+    """
+    document: list[str] = []
+    for line in lines:
+        if line.strip():
+            document.append(line)
+        elif document:
+            yield document
+            document = []
+    if document:
+        yield document
+
+
 def lines_of(blocks: Iterable[bytes], source: Source, lines_before: int = 0) -> Iterator[str]:
     """Yield the lines of blocks of UTF-8 text.
 

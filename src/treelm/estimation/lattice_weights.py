@@ -180,9 +180,7 @@ class LatticeModel:
         """Its shape."""
         return self.tables.lattice
 
-    def probs(
-        self, columns: npt.ArrayLike, outcomes: npt.ArrayLike, *, threads: int = 1
-    ) -> Floats:
+    def probs(self, columns: npt.ArrayLike, outcomes: npt.ArrayLike, *, threads: int = 1) -> Floats:
         """Return the probabilities of events, one row of columns each."""
         rows = _rows(columns, self.lattice.columns)
         with kernel_errors("looking up a lattice"):
