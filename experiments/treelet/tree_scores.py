@@ -22,6 +22,7 @@ from treelm.models.interface.packed_tree_model import PackedTreeModel, pack_root
 from treelm.models.interface.parser import Parser, k_best_lists
 from treelm.models.interface.tree_model import log_sum
 from treelm.models.interface.unigrams import unigram_log_probs
+from treelm.models.pcfg.grammar_model import GrammarModel
 from treelm.trees.packed import PackedTrees
 
 Numbers = npt.NDArray[np.float64]
@@ -195,6 +196,8 @@ class ScoreStore:
         found: dict[str, list[float]],
     ) -> None:
         """Append the scores for every number of trees, all from one pass over the longest lists."""
+        if isinstance(model, GrammarModel):  # exact sums would take half a second a sentence
+            model = model.pruned()
         if not isinstance(model, PackedTreeModel):
             values = model.sentence_log_probs(batch, threads=self.threads).tolist()
             for k in ks:
