@@ -190,7 +190,7 @@ def available_cores() -> int:
 def in_order(
     shards: Iterable[S],
     start: Callable[[int, S], T],
-    finish: Callable[[T, Iterable[T]], R],
+    finish: Callable[[T], R],
     drop: Callable[[T], object],
     most: int,
 ) -> Iterator[R]:
@@ -202,7 +202,7 @@ def in_order(
     Args:
         shards: The shards.
         start: Begins the work on a shard, given its number, counted from 1.
-        finish: Waits for the result; also given the work that was begun after it.
+        finish: Waits for the result.
         drop: Called with work whose result nobody will ask for.
         most: How many shards are under way at most.
     """
@@ -222,7 +222,7 @@ def in_order(
                     pending.append(start(number, shard))
             if not pending:
                 break
-            yield finish(pending.popleft(), pending)
+            yield finish(pending.popleft())
     finally:
         for task in pending:
             drop(task)

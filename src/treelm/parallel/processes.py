@@ -69,7 +69,7 @@ class ProcessExecutor:
                 question = pickle.dumps((key, str(place), shard), protocol=5)
                 return _Task(number, self._pool.give(question))
 
-            def finish(task: _Task, _: Iterable[_Task]) -> R:
+            def finish(task: _Task) -> R:
                 answer = self._pool.wait(task.piece, RETRIES)
                 if answer is None:
                     raise EngineError(

@@ -80,7 +80,7 @@ class RayExecutor:
         def start(number: int, shard: S) -> _Task:
             return _Task(number, remote.remote(key, sent, shard))
 
-        def finish(task: _Task, _: Iterable[_Task]) -> R:
+        def finish(task: _Task) -> R:
             try:
                 outcome: Outcome[R] = ray.get(task.result)
             except ray.exceptions.RayTaskError as error:
